@@ -1,0 +1,13 @@
+//! The core of pcapstat: captures in, tables out. Rooms from the ground up; each uses only those above it in this list.
+
+pub mod error;
+pub mod note;
+
+pub mod bytes;
+pub mod packet;
+
+pub mod capture;
+pub mod link;
+pub mod network;
+
+pub mod envelope;

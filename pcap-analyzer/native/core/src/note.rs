@@ -1,0 +1,114 @@
+//! What the capture could not show, as rows: nothing is dropped or guessed without one of these.
+
+use std::collections::BTreeMap;
+
+/// A kind of note. The table [`NOTES`] says what each means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NoteKind {
+    /// Stable identifier, kebab-case.
+    pub id: &'static str,
+    /// One sentence for a person, without a full stop.
+    pub text: &'static str,
+    /// Which figures it affects, as column names or words of the summary.
+    pub affects: &'static str,
+}
+
+macro_rules! notes {
+    ($($constant:ident, $id:literal, $text:literal, $affects:literal;)*) => {
+        $(#[doc = $text] pub const $constant: NoteKind = NoteKind { id: $id, text: $text, affects: $affects };)*
+        /// All kinds of notes.
+        pub const NOTES: &[NoteKind] = &[$($constant),*];
+    };
+}
+
+notes! {
+    // capture
+    CUT_SHORT, "cut-short", "the capture ends inside a record or block; what is whole before it is used", "all totals";
+    DAMAGED, "damaged", "a record or block of the capture contradicts itself; what is before it is used", "all totals";
+    SNAP_LENGTH, "snap-length", "frames were cut by the snap length; sizes come from the original lengths", "fields behind the cut";
+    DROPPED, "dropped", "the capturing system reports frames that it dropped", "losses, all totals";
+    TIME_BACKWARDS, "time-backwards", "frames are stamped before the frame captured before them", "times, rates";
+    TIME_JUMP, "time-jump", "a frame is stamped more than a day away from the frame before it", "times, rates";
+    CAPTURED_TWICE, "captured-twice", "packets were captured twice, microseconds apart; the copies count as frames, not as messages", "frame totals";
+    LINK_TYPE, "link-type", "frames of a link type that is not decoded", "all that these frames hold";
+    // network and transport
+    FRAGMENT_MISSING, "fragment-missing", "IP or 6LoWPAN fragments whose datagram never became whole", "messages of these datagrams";
+    LENGTH_LIES, "length-lies", "a length field claims more than the packet holds; it was capped", "sizes of these frames";
+    HUGE_SEGMENT, "huge-segment", "frames larger than a link carries (segmentation offload): on the wire there were more headers", "overhead";
+    MID_STREAM, "mid-stream", "the connection began before the capture", "ΔTime, totals, fields that were agreed at its start";
+    GAP, "gap", "bytes of the stream are not in the capture; decoding went on at the next message boundary", "messages in the gap, losses";
+    UNPARSED, "unparsed", "bytes of the stream belong to no message that could be decoded", "messages";
+    UNFINISHED, "unfinished", "the capture ends inside a message", "the last message";
+    // protocols
+    MALFORMED, "malformed", "a message breaks its format", "fields of this message";
+    HEURISTIC, "heuristic", "the protocol was recognised by its bytes, not by its port; decide with -d", "all of this session";
+    VERSION_UNKNOWN, "version-unknown", "the protocol version was agreed before the capture and is inferred", "properties, payload sizes";
+    ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set before the capture", "topic names, links between publisher and subscriber";
+    AMBIGUOUS, "ambiguous", "several open requests fit an answer", "response times of these exchanges";
+    UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
+    UNMATCHED, "unmatched", "answers without a request in the capture", "response times";
+    ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
+    UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";
+    // figures
+    NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";
+    NO_OPENING, "no-opening", "the receiver's opening message is not in the capture; Time1 is its first message", "ΔTime, goodput, throughput";
+    NO_LAST_ACK, "no-last-ack", "the acknowledgement of the last data message is not in the capture; Time2 is the arrival of the data", "ΔTime";
+    BOTH_WAYS, "both-ways", "data goes both ways; the figures are those of the direction with more data messages", "goodput, throughput";
+    STOPPED, "stopped", "messages after the chosen number of data messages are in no figure", "none";
+}
+
+/// All notes of one kind about one session (or the capture): how many, and where to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What kind.
+    pub kind: NoteKind,
+    /// The session it is about; none where it is about the capture.
+    pub session: Option<u32>,
+    /// Input of the first occurrence.
+    pub file: u16,
+    /// Frame of the first occurrence.
+    pub frame_first: u64,
+    /// Frame of the last occurrence.
+    pub frame_last: u64,
+    /// Occurrences.
+    pub count: u64,
+    /// What the first occurrence adds to the kind's text (offset, field, section); empty as a rule.
+    pub detail: String,
+}
+
+/// Gathers notes, one row a kind and session, so that a million equal remarks stay one row.
+#[derive(Debug, Default)]
+pub struct Notes {
+    rows: BTreeMap<(Option<u32>, &'static str), Note>,
+}
+
+impl Notes {
+    /// Adds an occurrence; `detail` is called for the first one only.
+    pub fn add(&mut self, kind: NoteKind, session: Option<u32>, file: u16, frame: u64, detail: impl FnOnce() -> String) {
+        self.rows
+            .entry((session, kind.id))
+            .and_modify(|note| {
+                note.count += 1;
+                note.frame_last = frame;
+            })
+            .or_insert_with(|| Note { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail: detail() });
+    }
+
+    /// The notes, those about the capture first, then by session.
+    pub fn rows(&self) -> impl Iterator<Item = &Note> {
+        self.rows.values()
+    }
+
+    /// Takes the notes of another gatherer in.
+    pub fn absorb(&mut self, other: Self) {
+        for (key, note) in other.rows {
+            self.rows
+                .entry(key)
+                .and_modify(|mine| {
+                    mine.count += note.count;
+                    mine.frame_last = mine.frame_last.max(note.frame_last);
+                })
+                .or_insert(note);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the lower rooms (capture, link, network, transport headers) hand to the upper ones: a datagram or segment with its frame's byte split.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A network address. IPv4 stays IPv4, so that it prints and compares as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// IPv4 (RFC 791).
+    V4([u8; 4]),
+    /// IPv6 (RFC 8200).
+    V6([u8; 16]),
+}
+
+impl Address {
+    /// Whether it is a multicast address (224.0.0.0/4, ff00::/8) or the IPv4 limited broadcast.
+    #[must_use]
+    pub const fn is_multicast(&self) -> bool {
+        match self {
+            Self::V4([first, ..]) => *first >= 224 && *first < 240 || matches!(self, Self::V4([255, 255, 255, 255])),
+            Self::V6([first, ..]) => *first == 0xff,
+        }
+    }
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self::V4([0; 4])
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::V4(octets) => Ipv4Addr::from(octets).fmt(f),
+            Self::V6(octets) => Ipv6Addr::from(octets).fmt(f),
+        }
+    }
+}
+
+/// An address and a UDP or TCP port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Endpoint {
+    /// The address.
+    pub address: Address,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Address::V4(_) => write!(f, "{}:{}", self.address, self.port),
+            Address::V6(_) => write!(f, "[{}]:{}", self.address, self.port),
+        }
+    }
+}
+
+/// Bytes of a packet's frames outside its UDP or TCP payload. With `payload_bytes` of the packet they add up to the frames' length on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Headers {
+    /// Link layer: Ethernet with its VLAN tags, Linux cooked, 802.15.4, 802.11 with radiotap …, and a frame check sequence.
+    pub link_bytes: u32,
+    /// Padding and trailers behind the IP packet.
+    pub padding_bytes: u32,
+    /// IP headers, options and extension headers, compressed ones at their compressed length; of tunnels the outer headers too.
+    pub ip_bytes: u32,
+    /// UDP or TCP header with options.
+    pub transport_bytes: u32,
+}
+
+/// TCP header fields that reassembly needs (RFC 9293 §3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpHeader {
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgment number; meaningful with ACK set.
+    pub acknowledgment: u32,
+    /// Control bits CWR ECE URG ACK PSH RST SYN FIN, FIN lowest.
+    pub flags: u8,
+    /// Window as in the header, not scaled.
+    pub window: u16,
+    /// Maximum segment size option, on a SYN.
+    pub maximum_segment_bytes: Option<u16>,
+}
+
+impl TcpHeader {
+    /// FIN control bit.
+    pub const FIN: u8 = 0x01;
+    /// SYN control bit.
+    pub const SYN: u8 = 0x02;
+    /// RST control bit.
+    pub const RST: u8 = 0x04;
+    /// ACK control bit.
+    pub const ACK: u8 = 0x10;
+
+    /// Whether any of the bits in `mask` is set.
+    #[inline]
+    #[must_use]
+    pub const fn has(&self, mask: u8) -> bool {
+        self.flags & mask != 0
+    }
+}
+
+/// The transport protocol of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// UDP (RFC 768).
+    Udp,
+    /// TCP (RFC 9293).
+    Tcp(TcpHeader),
+}
+
+/// A UDP datagram or TCP segment, whole (reassembled from IP or 6LoWPAN fragments where it was fragmented).
+///
+/// Invariant: `headers.link_bytes + padding_bytes + ip_bytes + transport_bytes + payload_bytes` is the sum of the lengths on the wire of its frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Frame that completes it.
+    pub frame: u64,
+    /// Frames of earlier fragments, in capture order; none as a rule.
+    pub earlier_frames: Option<Box<[u64]>>,
+    /// Which input, see [`crate::capture::Frame::file`].
+    pub file: u16,
+    /// Capture time of `frame` in nanoseconds.
+    pub time_ns: i64,
+    /// Capture time of the first fragment (`time_ns` where it was not fragmented).
+    pub time_first_ns: i64,
+    /// What its frames hold beside the payload.
+    pub headers: Headers,
+    /// Sender.
+    pub source: Endpoint,
+    /// Receiver.
+    pub destination: Endpoint,
+    /// UDP, or TCP with its header.
+    pub transport: Transport,
+    /// Payload length on the wire in bytes; the captured payload may be shorter (snap length), never longer.
+    pub payload_bytes: u32,
+    /// IP identification (IPv4), to tell a packet captured twice from one sent twice (trap 7).
+    pub ip_identification: Option<u16>,
+}
+
+/// A frame that ends below UDP and TCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherFrame {
+    /// What it is, by Wireshark's filter name ("arp", "icmp", "icmpv6", "sctp", "wpan", "eth" …).
+    pub protocol: &'static str,
+    /// Its length on the wire in bytes.
+    pub frame_bytes: u32,
+}

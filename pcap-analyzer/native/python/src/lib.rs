@@ -1,0 +1,1 @@
+//! Classes and Arrow streams of pcapstat-core for Python; no logic lives here.
