@@ -11,3 +11,9 @@ pub mod link;
 pub mod network;
 
 pub mod envelope;
+
+pub mod schema;
+
+pub mod exchanges;
+pub mod message;
+pub mod protocols;

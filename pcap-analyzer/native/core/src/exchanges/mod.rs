@@ -1,0 +1,43 @@
+//! Remembers who waits for an answer: the exchanges that are open, whatever their protocol, and what became of them.
+
+mod open;
+
+pub use open::{Event, Exchange, ExchangeId, Exchanges, Timing};
+
+/// Where and when a message became complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// Session number.
+    pub session: u32,
+    /// Which input.
+    pub file: u16,
+    /// Frame.
+    pub frame: u64,
+    /// Capture time in nanoseconds.
+    pub time_ns: i64,
+}
+
+/// What a data message asks of its receiver, or an acknowledgement does for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Acknowledgement {
+    /// Neither data that asks for one nor one.
+    #[default]
+    None,
+    /// Data in this exchange, which its receiver has to acknowledge (CON, QoS 1, QoS 2).
+    Expected(ExchangeId),
+    /// The receiver's (last) acknowledgement of the data of this exchange (ACK, PUBACK, PUBCOMP): Time2 of Study A.
+    Given(ExchangeId),
+}
+
+/// What a message is in its exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// The exchange it belongs to.
+    pub exchange: Option<ExchangeId>,
+    /// Whether it brings data for the first time (metrics.md, Vocabulary).
+    pub is_data: bool,
+    /// Whether its sender sent it before.
+    pub is_retransmission: bool,
+    /// Its part in acknowledging data.
+    pub acknowledgement: Acknowledgement,
+}

@@ -1,0 +1,302 @@
+//! The open exchanges of all conversations in one place, with a bound only in what is open.
+
+use super::Moment;
+use crate::message::{Message, Parts, Side, Token};
+
+/// Names an exchange, open or ended; the number in the table `exchanges`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ExchangeId {
+    /// Number of the exchange in the capture.
+    pub number: u64,
+    slot: u32,
+}
+
+/// A measured time (names as in the table `timings`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timing {
+    /// First transmission to acknowledgement.
+    AckRtt,
+    /// First transmission to response.
+    Rtt,
+    /// Publisher's PUBLISH to its delivery.
+    Delay,
+    /// Notification to notification, request to request for one resource.
+    Interval,
+    /// SYN to SYN-ACK to ACK.
+    TcpHandshake,
+    /// Segment to its acknowledgement.
+    TcpAck,
+}
+
+impl Timing {
+    /// The name in the table `timings`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AckRtt => "ack_rtt",
+            Self::Rtt => "rtt",
+            Self::Delay => "delay",
+            Self::Interval => "interval",
+            Self::TcpHandshake => "tcp_handshake",
+            Self::TcpAck => "tcp_ack",
+        }
+    }
+}
+
+/// What the exchanges tell the sessions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// A time was measured.
+    Sample {
+        /// Session it counts for.
+        session: u32,
+        /// Which time.
+        timing: Timing,
+        /// Kind of exchange.
+        kind: &'static str,
+        /// The time.
+        time_ns: i64,
+        /// Whether the exchange's first message was sent again, so that the sample is ambiguous (Karn; trap 8).
+        is_retransmitted: bool,
+    },
+    /// An exchange ended.
+    Ended {
+        /// Its session.
+        session: u32,
+        /// How: complete, unanswered, reset, …
+        outcome: &'static str,
+    },
+    /// Bytes of a publisher's leg that count for a subscriber's session (metrics.md, formula 4).
+    PublisherLeg {
+        /// The subscriber's session.
+        session: u32,
+        /// Who sends the data in that session.
+        from: Side,
+        /// The bytes.
+        parts: Parts,
+    },
+}
+
+/// An exchange as it is known so far. Times are of first transmissions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exchange {
+    /// Number in the capture.
+    pub number: u64,
+    /// Session.
+    pub session: u32,
+    /// Protocol, by Wireshark's filter name.
+    pub protocol: &'static str,
+    /// What kind.
+    pub kind: &'static str,
+    /// Who began it.
+    pub from: Option<Side>,
+    /// How it ended; empty while open.
+    pub outcome: &'static str,
+    /// Input of the first message.
+    pub file: u16,
+    /// First frame.
+    pub frame_first: u64,
+    /// Last frame.
+    pub frame_last: u64,
+    /// Frame of the acknowledgement.
+    pub frame_ack: Option<u64>,
+    /// Frame of the response.
+    pub frame_response: Option<u64>,
+    /// First transmission of its first message.
+    pub time_ns: i64,
+    /// See the table `exchanges`.
+    pub ack_rtt_ns: Option<i64>,
+    /// See the table `exchanges`.
+    pub rtt_ns: Option<i64>,
+    /// See the table `exchanges`.
+    pub delay_ns: Option<i64>,
+    /// See the table `exchanges`.
+    pub interval_ns: Option<i64>,
+    /// See the table `exchanges`.
+    pub parent: Option<u64>,
+    /// Messages.
+    pub messages: u32,
+    /// Retransmissions among them.
+    pub retransmissions: u32,
+    /// Whether the message that began it was sent again before it was answered.
+    pub is_opening_repeated: bool,
+    /// Blocks, flights.
+    pub parts: Option<u32>,
+    /// Data bytes, each once.
+    pub payload_bytes: u64,
+    /// Bytes on the wire.
+    pub frame_bytes: u64,
+    /// CoAP token.
+    pub token: Token,
+    /// Message ID or packet identifier of the first message.
+    pub message_id: Option<u16>,
+    /// What it is about, where text is wanted.
+    pub resource: String,
+    /// The answer's code, where text is wanted.
+    pub result: String,
+}
+
+/// The exchanges that are open. Ended ones leave by the sink, or are forgotten where none was asked for.
+#[derive(Debug, Default)]
+pub struct Exchanges {
+    slots: Vec<Exchange>,
+    free: Vec<u32>,
+    next: u64,
+    wants_rows: bool,
+    ended: Vec<Exchange>,
+    events: Vec<Event>,
+}
+
+impl Exchanges {
+    /// Exchanges, ended ones kept for [`Exchanges::take_ended`] where rows are wanted.
+    #[must_use]
+    pub fn new(wants_rows: bool) -> Self {
+        Self { wants_rows, ..Self::default() }
+    }
+
+    /// Whether rows (and so their texts) are wanted.
+    #[must_use]
+    pub const fn wants_rows(&self) -> bool {
+        self.wants_rows
+    }
+
+    /// Begins an exchange with `message`.
+    pub fn open(&mut self, kind: &'static str, message: &Message, from: Side, at: &Moment) -> ExchangeId {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Exchange::default());
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        let id = ExchangeId { number: self.next, slot };
+        self.next += 1;
+        if let Some(exchange) = self.slots.get_mut(slot as usize) {
+            *exchange = Exchange {
+                number: id.number,
+                session: at.session,
+                protocol: message.protocol,
+                kind,
+                from: Some(from),
+                file: at.file,
+                frame_first: at.frame,
+                frame_last: at.frame,
+                time_ns: at.time_ns,
+                token: message.token,
+                message_id: message.message_id,
+                messages: 1,
+                frame_bytes: message.frame_bytes.into(),
+                ..Exchange::default()
+            };
+        }
+        id
+    }
+
+    /// The exchange, as long as it is not forgotten.
+    #[must_use]
+    pub fn get(&self, id: ExchangeId) -> Option<&Exchange> {
+        self.slots.get(id.slot as usize).filter(|exchange| exchange.number == id.number && exchange.from.is_some())
+    }
+
+    /// The exchange, to be changed.
+    pub fn get_mut(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
+        self.slots.get_mut(id.slot as usize).filter(|exchange| exchange.number == id.number && exchange.from.is_some())
+    }
+
+    /// Adds a message to an exchange: counts it and its bytes.
+    pub fn join(&mut self, id: ExchangeId, message: &Message, at: &Moment) {
+        if let Some(exchange) = self.get_mut(id) {
+            exchange.messages += 1;
+            exchange.frame_last = at.frame;
+            exchange.frame_bytes += u64::from(message.frame_bytes);
+        }
+    }
+
+    /// Adds a message that its sender sent before. `is_opening` tells that it is the one that began the exchange: its times are then no samples.
+    pub fn repeat(&mut self, id: ExchangeId, message: &Message, at: &Moment, is_opening: bool) {
+        self.join(id, message, at);
+        if let Some(exchange) = self.get_mut(id) {
+            exchange.retransmissions += 1;
+            exchange.is_opening_repeated |= is_opening && exchange.ack_rtt_ns.is_none() && exchange.rtt_ns.is_none();
+        }
+    }
+
+    /// The acknowledgement came: sets `ack_rtt_ns` the first time and reports the sample.
+    pub fn acknowledge(&mut self, id: ExchangeId, at: &Moment) {
+        let Some(exchange) = self.get_mut(id) else { return };
+        if exchange.ack_rtt_ns.is_some() {
+            return;
+        }
+        let time_ns = at.time_ns - exchange.time_ns;
+        exchange.ack_rtt_ns = Some(time_ns);
+        exchange.frame_ack = Some(at.frame);
+        self.sample(id, Timing::AckRtt, time_ns);
+    }
+
+    /// The response came: sets `rtt_ns` the first time and reports the sample.
+    pub fn respond(&mut self, id: ExchangeId, at: &Moment) {
+        let Some(exchange) = self.get_mut(id) else { return };
+        if exchange.rtt_ns.is_some() {
+            return;
+        }
+        let time_ns = at.time_ns - exchange.time_ns;
+        exchange.rtt_ns = Some(time_ns);
+        exchange.frame_response = Some(at.frame);
+        self.sample(id, Timing::Rtt, time_ns);
+    }
+
+    /// The exchange carries on a publication of another session, `delay_ns` after it.
+    pub fn deliver(&mut self, id: ExchangeId, publication: u64, delay_ns: i64) {
+        let Some(exchange) = self.get_mut(id) else { return };
+        exchange.parent = Some(publication);
+        exchange.delay_ns = Some(delay_ns);
+        self.sample(id, Timing::Delay, delay_ns);
+    }
+
+    /// The time since the event before it that it is compared with (notification, poll).
+    pub fn interval(&mut self, id: ExchangeId, interval_ns: i64) {
+        let Some(exchange) = self.get_mut(id) else { return };
+        exchange.interval_ns = Some(interval_ns);
+        self.sample(id, Timing::Interval, interval_ns);
+    }
+
+    fn sample(&mut self, id: ExchangeId, timing: Timing, time_ns: i64) {
+        let Some(exchange) = self.get(id) else { return };
+        let is_retransmitted = exchange.is_opening_repeated && matches!(timing, Timing::AckRtt | Timing::Rtt);
+        let event = Event::Sample { session: exchange.session, timing, kind: exchange.kind, time_ns, is_retransmitted };
+        self.events.push(event);
+    }
+
+    /// Reports an event that is not of one exchange.
+    pub fn report(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Decides how it ended, the first time: reports it, and keeps the exchange until [`Exchanges::forget`], so that late duplicates find it.
+    pub fn end(&mut self, id: ExchangeId, outcome: &'static str) {
+        let Some(exchange) = self.get_mut(id) else { return };
+        if exchange.outcome.is_empty() {
+            exchange.outcome = outcome;
+            let session = exchange.session;
+            self.events.push(Event::Ended { session, outcome });
+        }
+    }
+
+    /// Lets go of an exchange: nothing can join it any more. One that was not ended is "open".
+    pub fn forget(&mut self, id: ExchangeId) {
+        self.end(id, "open");
+        let wants_rows = self.wants_rows;
+        let Some(exchange) = self.get_mut(id) else { return };
+        let ended = if wants_rows { Some(std::mem::take(exchange)) } else { None };
+        exchange.from = None;
+        self.ended.extend(ended);
+        self.free.push(id.slot);
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self, into: &mut Vec<Event>) {
+        into.append(&mut self.events);
+    }
+
+    /// The exchanges that were let go since the last call.
+    pub fn take_ended(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.ended)
+    }
+}

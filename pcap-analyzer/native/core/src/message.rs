@@ -1,0 +1,165 @@
+//! A message on its way through the rooms: the columns of its row, and what the rooms tell each other about it.
+
+use crate::schema::messages::Row;
+use std::ops::{Deref, DerefMut, Range};
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The side that opened the connection, or sends requests to a known port.
+    Client,
+    /// The other side.
+    Server,
+}
+
+impl Side {
+    /// The other side.
+    #[inline]
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// The direction's name when this side sends.
+    #[inline]
+    #[must_use]
+    pub const fn direction(self) -> &'static str {
+        match self {
+            Self::Client => "c2s",
+            Self::Server => "s2c",
+        }
+    }
+
+    /// 0 for the client, 1 for the server: for arrays with a place a side.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Client => 0,
+            Self::Server => 1,
+        }
+    }
+}
+
+/// A CoAP token (RFC 7252 §5.3.1), 0 to 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Token {
+    bytes: [u8; 8],
+    length: u8,
+}
+
+impl Token {
+    /// A token of these bytes, of which only the first eight are kept.
+    #[must_use]
+    pub fn new(token: &[u8]) -> Self {
+        let mut bytes = [0; 8];
+        for (to, from) in bytes.iter_mut().zip(token) {
+            *to = *from;
+        }
+        Self { bytes, length: u8::try_from(token.len().min(8)).unwrap_or(8) }
+    }
+
+    /// The token's bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
+    }
+}
+
+/// What a message tells about its session, besides its columns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Protocol version in words: "MQTT 5", "TLS 1.3".
+    pub version: Option<&'static str>,
+    /// A proof of identity that this message shows: "certificate", "client certificate", "PSK", "resumption", "user name".
+    pub authentication: Option<&'static str>,
+    /// A protection that this message shows besides (D)TLS: "OSCORE".
+    pub protection: Option<&'static str>,
+    /// Whether it is a message of a security handshake.
+    pub is_handshake: bool,
+    /// Whether it can be the application's opening message (Time1): a CoAP request, CONNECT.
+    pub is_opening: bool,
+    /// Whether its content is encrypted.
+    pub is_encrypted: bool,
+    /// Whether its protocol version had to be inferred.
+    pub is_version_inferred: bool,
+    /// Whether its topic alias is not known.
+    pub is_alias_unknown: bool,
+}
+
+/// The nine parts of a message's bytes on the wire, in the order of the columns: link, padding, ip, transport, security, header, option, payload, opaque.
+pub type Parts = [u32; 9];
+
+/// A message: its row's columns (by `Deref`) and what is not a column.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Message {
+    /// The columns.
+    pub row: Row,
+    /// Asked for by the caller: whether decoders fill the columns of text that only the table `messages` shows. Those that sessions show
+    /// (`client_identifier`, `cipher_suite`, `server_name`, `alpn`, `connection_id`) are filled always.
+    pub wants_text: bool,
+    /// Asked for by the caller: whether user names may be shown.
+    pub wants_secrets: bool,
+    /// What it tells about its session.
+    pub facts: Facts,
+    /// CoAP token.
+    pub token: Token,
+    /// Hash of what it is about (CoAP Uri-Path and Uri-Query with the cache key's other options, MQTT topic with an alias resolved); 0 where unknown.
+    pub subject_hash: u64,
+    /// Hash of the payload's captured bytes and its length; set by decoders of messages that another session may carry on (MQTT PUBLISH).
+    pub payload_digest: u64,
+    /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
+    pub body_tag: u64,
+    /// Where the captured payload stands in the decoder's input.
+    pub payload_range: Range<usize>,
+}
+
+impl Message {
+    /// Makes it empty for the next message; what was asked for stays.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.row.clear();
+        self.facts = Facts::default();
+        self.token = Token::default();
+        self.subject_hash = 0;
+        self.payload_digest = 0;
+        self.body_tag = 0;
+        self.payload_range = 0..0;
+    }
+
+    /// Its bytes on the wire by part.
+    #[inline]
+    #[must_use]
+    pub const fn parts(&self) -> Parts {
+        let row = &self.row;
+        [
+            row.link_bytes,
+            row.padding_bytes,
+            row.ip_bytes,
+            row.transport_bytes,
+            row.security_bytes,
+            row.header_bytes,
+            row.option_bytes,
+            row.payload_bytes,
+            row.opaque_bytes,
+        ]
+    }
+}
+
+impl Deref for Message {
+    type Target = Row;
+    #[inline]
+    fn deref(&self) -> &Row {
+        &self.row
+    }
+}
+
+impl DerefMut for Message {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Row {
+        &mut self.row
+    }
+}

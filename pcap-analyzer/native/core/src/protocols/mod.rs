@@ -1,0 +1,132 @@
+//! The contract of a protocol, the table `PROTOCOLS`, and the choice for a stream.
+
+use crate::exchanges::{Exchanges, Moment, Placement};
+use crate::message::{Message, Side};
+
+/// What a decoder is given: the captured bytes from the start of a message on, and how many bytes there are on the wire from there on.
+///
+/// `wire_bytes` is more than `bytes.len()` where the snap length, a gap or the bound on kept bytes took the rest away.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The bytes at hand.
+    pub bytes: &'a [u8],
+    /// Bytes on the wire from the same start: of the datagram to its end, of the stream as far as it has come.
+    pub wire_bytes: usize,
+}
+
+impl<'a> Input<'a> {
+    /// Bytes that are all at hand.
+    #[must_use]
+    pub const fn whole(bytes: &'a [u8]) -> Self {
+        Self { bytes, wire_bytes: bytes.len() }
+    }
+}
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed {
+    /// Offset of the offending field in the input.
+    pub offset: usize,
+    /// The field, by the standard's name, and what is wrong with it.
+    pub field: &'static str,
+    /// The section that it breaks: "RFC 7252 §3".
+    pub section: &'static str,
+}
+
+/// A decoder's answer. It never raises, logs or waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A message of `len` bytes: 0 < len ≤ `wire_bytes`. Its security, header, option, payload and opaque bytes add up to `len`.
+    /// `len` may pass `bytes.len()`: what is not at hand is then counted where the message's length fields put it (payload), else as opaque.
+    Message {
+        /// Its length on the wire.
+        len: usize,
+    },
+    /// More is needed than `wire_bytes`, or than `bytes` to know more: `at_least` bytes from the input's start, and `at_least > bytes.len()`.
+    NeedMore {
+        /// How many bytes from the start.
+        at_least: usize,
+    },
+    /// `len` bytes (0 < len ≤ `wire_bytes`) are no message. All of them are counted as opaque; the columns decoded before the fault may stay.
+    Malformed {
+        /// How many bytes are given up.
+        len: usize,
+        /// What is wrong.
+        why: Malformed,
+    },
+}
+
+/// Turns bytes into messages. One decoder serves both directions of a conversation, since what one side agreed binds the other.
+pub trait Decoder: Send {
+    /// Decodes the message at the start of `input`, sent by `from`, into `message` (cleared by the caller).
+    fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step;
+
+    /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap.
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+        let _ = (bytes, from);
+        false
+    }
+}
+
+/// Finds which messages belong together, for one conversation.
+pub trait Pairing: Send {
+    /// Places a message: opens, continues or ends exchanges, and says what the message is in them.
+    fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement;
+
+    /// The conversation (or the capture) ends: what is still open is closed as "open" or "unanswered".
+    fn end(&mut self, exchanges: &mut Exchanges);
+}
+
+/// How sure a probe is (retina's vocabulary).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Likely {
+    /// These bytes cannot be this protocol.
+    No,
+    /// They could be; a port has to speak for it.
+    Maybe,
+    /// Few others could send them.
+    Yes,
+}
+
+/// A port on which a protocol is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// UDP port.
+    Udp(u16),
+    /// TCP port.
+    Tcp(u16),
+}
+
+/// How a protocol's messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// In datagrams: a message ends with its datagram at the latest.
+    Datagram,
+    /// In a byte stream.
+    Stream,
+}
+
+/// One protocol.
+pub struct Protocol {
+    /// Wireshark's filter name: "coap".
+    pub name: &'static str,
+    /// What `-d` accepts besides `name`, and what tells rows of the same `name` apart ("coap_tcp").
+    pub decode_as: &'static str,
+    /// Standards it follows: "RFC 7252".
+    pub standards: &'static [&'static str],
+    /// Datagrams or a stream.
+    pub carrier: Carrier,
+    /// Ports where it is expected.
+    pub ports: &'static [Port],
+    /// Looks at the first bytes of a stream's direction, or at a datagram.
+    pub probe: fn(&[u8]) -> Likely,
+    /// Makes a decoder for a conversation.
+    pub decoder: fn() -> Box<dyn Decoder>,
+    /// Makes a pairing for a conversation.
+    pub pairing: fn() -> Box<dyn Pairing>,
+    /// Wireshark's field names with the column each fills: ("coap.mid", "message_id").
+    pub wireshark: &'static [(&'static str, &'static str)],
+}
+
+/// All protocols. Order decides between probes that are equally sure.
+pub const PROTOCOLS: &[&Protocol] = &[];
