@@ -1,8 +1,13 @@
 //! Opens a frame down to its UDP or TCP payload: link, network and transport headers in order.
 
 use crate::capture::Frame;
-use crate::note::Notes;
-use crate::packet::{OtherFrame, Packet};
+use crate::layer::Layer;
+use crate::link::{self, Inside, LinkType};
+use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
+use crate::network::{self, Ip};
+use crate::note::{Notes, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
+use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet};
+use crate::transport_headers as transport;
 
 /// What a frame turned out to hold.
 #[derive(Debug)]
@@ -17,18 +22,294 @@ pub enum Opened<'a> {
 
 /// Opens frames; remembers fragments between them.
 #[derive(Debug, Default)]
-pub struct Opener {}
+pub struct Opener {
+    /// The link type of the frame before, which is that of the next one too as a rule.
+    link_type: Option<&'static LinkType>,
+    fragments: Fragments,
+    /// The datagram that was reassembled last.
+    reassembled: Vec<u8>,
+}
+
+/// Envelopes within envelopes (tunnels, fragments) that are opened.
+const DEEPEST: u8 = 8;
+/// The most bytes of IP in an Ethernet frame, jumbo frames aside.
+const ETHERNET_MTU: u32 = 1500;
+
+/// The frame that is being opened.
+struct Context<'n> {
+    file: u16,
+    number: u64,
+    time_ns: i64,
+    is_ethernet: bool,
+    depth: u8,
+    account: Account,
+    notes: &'n mut Notes,
+}
+
+/// Where a payload lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: usize,
+    length: usize,
+    /// In the reassembled datagram instead of the frame.
+    is_reassembled: bool,
+}
+
+/// What a layer turned out to hold.
+enum Found {
+    Packet(Packet, Place),
+    Held,
+    Other(&'static str),
+}
 
 impl Opener {
     /// Opens one frame.
+    #[inline]
     pub fn open<'a>(&'a mut self, frame: &Frame<'a>, notes: &mut Notes) -> Opened<'a> {
-        let _ = notes;
-        Opened::Other(OtherFrame { protocol: "eth", frame_bytes: frame.frame_bytes })
+        let mut context = Context::new(frame, notes);
+        match self.link(frame, &mut context) {
+            Found::Packet(packet, place) => {
+                let bytes = if place.is_reassembled { self.reassembled.as_slice() } else { frame.captured };
+                Opened::Packet(packet, bytes.get(place.offset..place.offset + place.length).unwrap_or(&[]))
+            }
+            Found::Held => Opened::Held,
+            Found::Other(protocol) => Opened::Other(OtherFrame {
+                protocol,
+                frame_bytes: context.account.frame_bytes,
+                frames: context.account.earlier.len() as u32 + 1,
+            }),
+        }
     }
 
-    /// Frames whose datagrams never became whole: (protocol, bytes on the wire, frames), to be asked for at the end.
-    pub fn unfinished(&mut self, notes: &mut Notes) -> Vec<OtherFrame> {
-        let _ = notes;
-        Vec::new()
+    /// Frames whose datagrams never became whole, to be asked for at the end.
+    pub fn unfinished(&mut self, notes: &mut Notes) -> Vec<Unfinished> {
+        self.fragments.unfinished(notes)
+    }
+
+    #[inline]
+    fn link(&mut self, frame: &Frame<'_>, context: &mut Context<'_>) -> Found {
+        let fcs_bytes = u32::from(frame.fcs_bytes);
+        let layer = Layer::new(frame.captured, frame.frame_bytes).cap(frame.frame_bytes.saturating_sub(fcs_bytes));
+        if layer.is_cut() {
+            context.note_cut(frame);
+        }
+        let Some(link_type) = self.link_type(frame.link_type) else {
+            context.notes.add(LINK_TYPE, None, frame.file, frame.number, || format!("LINKTYPE {}", frame.link_type));
+            return Found::Other("frame");
+        };
+        context.is_ethernet = link_type.is_ethernet;
+        match (link_type.open)(layer) {
+            Inside::Ip(inside) => {
+                context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
+                self.ip(inside, context)
+            }
+            Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
+        }
+    }
+
+    #[inline]
+    fn link_type(&mut self, number: u16) -> Option<&'static LinkType> {
+        if self.link_type.is_none_or(|known| known.number != number) {
+            self.link_type = link::find(number);
+        }
+        self.link_type
+    }
+
+    /// An IP packet, and those within it.
+    #[inline]
+    fn ip(&mut self, layer: Layer<'_>, context: &mut Context<'_>) -> Found {
+        let ip = match network::open(layer) {
+            Ok(ip) => ip,
+            Err(network::Refused::Cut(protocol) | network::Refused::Malformed(protocol)) => return Found::Other(protocol),
+        };
+        context.account.ip += i64::from(ip.header_bytes);
+        context.account.padding += i64::from(ip.padding_bytes);
+        if let Some(claimed) = ip.claimed_bytes {
+            context.note_lie("IP", claimed, layer.wire_bytes);
+        }
+        if let Some(fragment) = ip.fragment {
+            return self.fragment(&ip, fragment, context);
+        }
+        self.upper(&ip, context)
+    }
+
+    /// What an IP packet holds.
+    #[inline]
+    fn upper(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
+        match ip.protocol {
+            TCP => context.transport(transport::tcp(ip.rest), "tcp", ip),
+            UDP => context.transport(transport::udp(ip.rest), "udp", ip),
+            _ => self.tunnel(ip, context),
+        }
+    }
+
+    /// IP in IP (RFC 2003, 2473, 4213) and GRE (RFC 2784, 2890): the outer headers are the inner packet's IP bytes.
+    fn tunnel(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
+        let name = network::protocol_name(ip.protocol);
+        context.depth += 1;
+        if context.depth > DEEPEST {
+            return Found::Other(name);
+        }
+        let inside = match ip.protocol {
+            IPV4 | IPV6 => Inside::Ip(ip.rest),
+            GRE => gre(ip.rest),
+            _ => Inside::Other(name),
+        };
+        match inside {
+            Inside::Ip(inside) => {
+                context.account.ip += i64::from(ip.rest.wire_bytes) - i64::from(inside.wire_bytes);
+                self.ip(inside, context)
+            }
+            Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
+        }
+    }
+
+    /// A fragment; with the last one missing, the datagram. Those of protocols that are not opened are not kept.
+    fn fragment(&mut self, ip: &Ip<'_>, fragment: network::Fragment, context: &mut Context<'_>) -> Found {
+        let is_v4 = matches!(ip.source, Address::V4(_));
+        if is_v4 && !matches!(ip.protocol, TCP | UDP | IPV4 | IPV6 | GRE) {
+            return Found::Other(network::protocol_name(ip.protocol));
+        }
+        let identification = fragment.identification;
+        let arrival = Arrival {
+            key: if is_v4 {
+                Key::V4(ip.source, ip.destination, ip.protocol, identification)
+            } else {
+                Key::V6(ip.source, ip.destination, identification)
+            },
+            offset: fragment.offset,
+            wire_bytes: ip.rest.wire_bytes,
+            captured: ip.rest.captured,
+            total: (!fragment.more).then_some(fragment.offset + ip.rest.wire_bytes),
+            protocol: ip.protocol,
+            file: context.file,
+            frame: context.number,
+            time_ns: context.time_ns,
+        };
+        match self.fragments.add(&arrival, &mut context.account, context.notes) {
+            Verdict::Held => Found::Held,
+            Verdict::Refused => Found::Other(if is_v4 { "ip" } else { "ipv6" }),
+            Verdict::Whole(whole) => {
+                let layer = Layer::new(&whole.bytes, whole.wire_bytes);
+                let found = self.datagram(Ip { protocol: whole.protocol, rest: layer, fragment: None, ..*ip }, context);
+                self.keep(found, whole.bytes)
+            }
+        }
+    }
+
+    /// A reassembled datagram, in IPv6 with extension headers.
+    fn datagram(&mut self, ip: Ip<'_>, context: &mut Context<'_>) -> Found {
+        if matches!(ip.source, Address::V4(_)) {
+            return self.upper(&ip, context);
+        }
+        match network::open_extensions(ip.protocol, ip.rest) {
+            Ok((protocol, header_bytes, rest)) => {
+                context.account.ip += i64::from(header_bytes);
+                self.upper(&Ip { protocol, rest, ..ip }, context)
+            }
+            Err(network::Refused::Cut(protocol) | network::Refused::Malformed(protocol)) => Found::Other(protocol),
+        }
+    }
+
+    /// Keeps a reassembled datagram for the payload that lies in it.
+    fn keep(&mut self, found: Found, bytes: Vec<u8>) -> Found {
+        match found {
+            Found::Packet(packet, place) if !place.is_reassembled => {
+                self.reassembled = bytes;
+                Found::Packet(packet, Place { is_reassembled: true, ..place })
+            }
+            found => found,
+        }
+    }
+}
+
+const IPV4: u8 = 4;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+
+/// Generic routing encapsulation: optional checksum, key and sequence number by the flags of the first two bytes.
+fn gre(layer: Layer<'_>) -> Inside<'_> {
+    let Some(&[flags, version, high, low]) = layer.first() else { return Inside::Cut("gre") };
+    if flags & 0x40 != 0 || version & 7 != 0 {
+        return Inside::Other("gre");
+    }
+    let optional = (flags & 0xb0).count_ones() as usize * 4;
+    let inside = layer.strip(4 + optional);
+    match u16::from_be_bytes([high, low]) {
+        0x0800 | 0x86dd => Inside::Ip(inside),
+        0x6558 => link::find(1).map_or(Inside::Other("gre"), |ethernet| (ethernet.open)(inside)),
+        _ => Inside::Other("gre"),
+    }
+}
+
+impl<'n> Context<'n> {
+    #[inline]
+    fn new(frame: &Frame<'_>, notes: &'n mut Notes) -> Self {
+        let account = Account { frame_bytes: u64::from(frame.frame_bytes), time_first_ns: frame.time_ns, ..Account::default() };
+        Self { file: frame.file, number: frame.number, time_ns: frame.time_ns, is_ethernet: false, depth: 0, account, notes }
+    }
+
+    #[inline]
+    fn transport(&mut self, opened: Result<transport::Opened<'_>, transport::Refused>, name: &'static str, ip: &Ip<'_>) -> Found {
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(transport::Refused::Cut) => return Found::Other(name),
+            Err(transport::Refused::Malformed) => {
+                self.notes.add(LENGTH_LIES, None, self.file, self.number, || format!("a {name} header contradicts its packet"));
+                return Found::Other(name);
+            }
+        };
+        if let Some(claimed) = opened.claimed_bytes {
+            self.note_lie(name, claimed, ip.rest.wire_bytes);
+        }
+        if self.is_ethernet && ip.protocol == TCP && ip.header_bytes + ip.rest.wire_bytes > ETHERNET_MTU {
+            self.note_huge(ip);
+        }
+        self.account.transport += i64::from(opened.header_bytes);
+        self.account.padding += i64::from(opened.padding_bytes);
+        let Some(headers) = self.account.headers() else { return Found::Other(name) };
+        let earlier = std::mem::take(&mut self.account.earlier);
+        let packet = Packet {
+            frame: self.number,
+            earlier_frames: if earlier.is_empty() { None } else { Some(earlier.into_boxed_slice()) },
+            file: self.file,
+            time_ns: self.time_ns,
+            time_first_ns: self.account.time_first_ns,
+            headers,
+            source: Endpoint { address: ip.source, port: opened.source_port },
+            destination: Endpoint { address: ip.destination, port: opened.destination_port },
+            transport: opened.transport,
+            payload_bytes: opened.payload.wire_bytes,
+            ip_identification: ip.identification,
+        };
+        let place = Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false };
+        Found::Packet(packet, place)
+    }
+
+    #[cold]
+    fn note_cut(&mut self, frame: &Frame<'_>) {
+        let detail = || format!("{} of {} bytes captured", frame.captured.len(), frame.frame_bytes);
+        self.notes.add(SNAP_LENGTH, None, self.file, self.number, detail);
+    }
+
+    #[cold]
+    fn note_lie(&mut self, name: &'static str, claimed: u32, there: u32) {
+        let detail = || format!("{name} length {claimed} where {there} bytes are");
+        self.notes.add(LENGTH_LIES, None, self.file, self.number, detail);
+    }
+
+    /// On a loopback interface there is no wire, and no header more on it.
+    #[cold]
+    fn note_huge(&mut self, ip: &Ip<'_>) {
+        let is_loopback = match ip.source {
+            Address::V4([first, ..]) => first == 127,
+            Address::V6(octets) => octets == std::net::Ipv6Addr::LOCALHOST.octets(),
+        };
+        if !is_loopback {
+            let detail = || format!("an IP packet of {} bytes", ip.header_bytes + ip.rest.wire_bytes);
+            self.notes.add(HUGE_SEGMENT, None, self.file, self.number, detail);
+        }
     }
 }

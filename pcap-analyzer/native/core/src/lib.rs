@@ -4,11 +4,13 @@ pub mod error;
 pub mod note;
 
 pub mod bytes;
+pub mod layer;
 pub mod packet;
 
 pub mod capture;
 pub mod link;
 pub mod network;
+pub mod transport_headers;
 
 pub mod envelope;
 

@@ -33,6 +33,7 @@ notes! {
     LINK_TYPE, "link-type", "frames of a link type that is not decoded", "all that these frames hold";
     // network and transport
     FRAGMENT_MISSING, "fragment-missing", "IP or 6LoWPAN fragments whose datagram never became whole", "messages of these datagrams";
+    FRAGMENT_OVERLAP, "fragment-overlap", "fragments hold the same part of a datagram; what came first is used", "payload of these datagrams";
     LENGTH_LIES, "length-lies", "a length field claims more than the packet holds; it was capped", "sizes of these frames";
     HUGE_SEGMENT, "huge-segment", "frames larger than a link carries (segmentation offload): on the wire there were more headers", "overhead";
     MID_STREAM, "mid-stream", "the connection began before the capture", "ΔTime, totals, fields that were agreed at its start";

@@ -145,6 +145,55 @@ pub struct Packet {
 pub struct OtherFrame {
     /// What it is, by Wireshark's filter name ("arp", "icmp", "icmpv6", "sctp", "wpan", "eth" …).
     pub protocol: &'static str,
-    /// Its length on the wire in bytes.
-    pub frame_bytes: u32,
+    /// Its length on the wire in bytes; of a reassembled datagram that of all its frames.
+    pub frame_bytes: u64,
+    /// Frames that it takes; more than one where it was fragmented.
+    pub frames: u32,
+}
+
+/// What the frames of a datagram hold, while their envelopes are taken off. Signed, because a compressed header (6LoWPAN) weighs less than the header
+/// that is read in its place.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    /// See [`Headers::link_bytes`].
+    pub(crate) link: i64,
+    /// See [`Headers::padding_bytes`].
+    pub(crate) padding: i64,
+    /// See [`Headers::ip_bytes`].
+    pub(crate) ip: i64,
+    /// See [`Headers::transport_bytes`].
+    pub(crate) transport: i64,
+    /// Length of all frames on the wire.
+    pub(crate) frame_bytes: u64,
+    /// Frames before the last one, in capture order.
+    pub(crate) earlier: Vec<u64>,
+    /// Capture time of the first frame in nanoseconds.
+    pub(crate) time_first_ns: i64,
+}
+
+impl Account {
+    /// Adds the account of the frames before.
+    pub(crate) fn follow(&mut self, before: Self) {
+        if before.earlier.is_empty() {
+            return;
+        }
+        self.link += before.link;
+        self.padding += before.padding;
+        self.ip += before.ip;
+        self.transport += before.transport;
+        self.frame_bytes += before.frame_bytes;
+        self.time_first_ns = before.time_first_ns;
+        let own = std::mem::replace(&mut self.earlier, before.earlier);
+        self.earlier.extend(own);
+    }
+
+    /// The sums as they stand in a packet; none where a sum is beyond what can be on a wire.
+    pub(crate) fn headers(&self) -> Option<Headers> {
+        Some(Headers {
+            link_bytes: u32::try_from(self.link).ok()?,
+            padding_bytes: u32::try_from(self.padding).ok()?,
+            ip_bytes: u32::try_from(self.ip).ok()?,
+            transport_bytes: u32::try_from(self.transport).ok()?,
+        })
+    }
 }
