@@ -19,3 +19,6 @@ pub mod schema;
 pub mod exchanges;
 pub mod message;
 pub mod protocols;
+pub mod span;
+pub mod transport;
+pub mod sessions;

@@ -1,5 +1,10 @@
 //! The contract of a protocol, the table `PROTOCOLS`, and the choice for a stream.
 
+mod choice;
+pub mod framing;
+
+pub use choice::{choose, is_port_of, DecodeAs, FoundBy};
+
 use crate::exchanges::{Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 

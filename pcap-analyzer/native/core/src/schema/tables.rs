@@ -69,6 +69,8 @@ table! {
         payload_bytes: u32 ["bytes"],
         /// Bytes whose role cannot be told: encrypted, malformed, or not captured.
         opaque_bytes: u32 ["bytes"],
+        /// Bytes of the message, counted in the columns above, that are in no captured frame (a gap of the stream).
+        missing_bytes: u32 ["bytes"],
         /// Whether the message carries data that counts (metrics.md): a payload, delivered for the first time.
         is_data: bool [""],
         /// Whether it was sent again by its sender: CoAP retransmission or duplicate, MQTT DUP of a message seen before.

@@ -1,0 +1,126 @@
+//! Which protocol a stream speaks: the user's `-d` first, then ports, then what its bytes look like.
+
+use super::{Carrier, Likely, Port, Protocol, PROTOCOLS};
+use crate::packet::Packet;
+use crate::packet::Transport;
+
+/// How a protocol was found, as in the table `sessions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundBy {
+    /// The user said so.
+    DecodeAs,
+    /// A port on which the protocol is expected, and bytes that do not speak against it.
+    Port,
+    /// Bytes that few other protocols send.
+    Heuristic,
+}
+
+impl FoundBy {
+    /// The name in the table `sessions`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DecodeAs => "decode-as",
+            Self::Port => "port",
+            Self::Heuristic => "heuristic",
+        }
+    }
+}
+
+/// A rule of the user's in tshark's syntax: `udp.port==5700,coap`, a range `tcp.port==1884-1890,mqtt`, or `tcp.port==1883,none`.
+#[derive(Debug, Clone, Copy)]
+pub struct DecodeAs {
+    is_tcp: bool,
+    first: u16,
+    last: u16,
+    protocol: Option<&'static Protocol>,
+}
+
+impl std::fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.decode_as)
+    }
+}
+
+impl DecodeAs {
+    /// Reads a rule.
+    ///
+    /// # Errors
+    /// One line for the user that names the rule, what is wrong, and what is possible.
+    pub fn parse(rule: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("-d {rule}: {why} (write for example -d udp.port==5700,coap)");
+        let (selector, name) = rule.split_once(',').ok_or_else(|| wrong("no comma"))?;
+        let (field, ports) = selector.split_once("==").ok_or_else(|| wrong("no \"==\""))?;
+        let is_tcp = match field.trim() {
+            "tcp.port" => true,
+            "udp.port" => false,
+            _ => return Err(wrong("the selector is neither udp.port nor tcp.port")),
+        };
+        let number = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong("a port is a number from 0 to 65535"));
+        let (first, last) = match ports.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(ports)?, number(ports)?),
+        };
+        let protocol = match name.trim() {
+            "none" | "data" => None,
+            name => Some(by_name(name, is_tcp).ok_or_else(|| wrong(&unknown(name, is_tcp)))?),
+        };
+        Ok(Self { is_tcp, first, last, protocol })
+    }
+
+    fn covers(&self, packet: &Packet) -> bool {
+        let is_covered = |port: u16| (self.first..=self.last).contains(&port);
+        self.is_tcp == is_tcp(packet) && (is_covered(packet.source.port) || is_covered(packet.destination.port))
+    }
+}
+
+fn by_name(name: &str, is_tcp: bool) -> Option<&'static Protocol> {
+    PROTOCOLS.iter().copied().find(|row| is_carried(row, is_tcp) && (row.decode_as == name || row.name == name))
+}
+
+fn unknown(name: &str, is_tcp: bool) -> String {
+    let names: Vec<&str> = PROTOCOLS.iter().filter(|row| is_carried(row, is_tcp)).map(|row| row.decode_as).collect();
+    format!("no protocol \"{name}\" over {}, there are: {}, none", if is_tcp { "tcp" } else { "udp" }, names.join(", "))
+}
+
+const fn is_tcp(packet: &Packet) -> bool {
+    matches!(packet.transport, Transport::Tcp(_))
+}
+
+fn is_carried(row: &Protocol, is_tcp: bool) -> bool {
+    (row.carrier == Carrier::Stream) == is_tcp
+}
+
+/// UDP ports of well-known other protocols, whose random identifiers look like CoAP now and then (trap 80): DNS, DHCP, NTP, NetBIOS, SNMP,
+/// ISAKMP, SSDP, STUN, mDNS, LLMNR, VXLAN, ZEP (IANA service name registry).
+const OTHERS: &[u16] = &[53, 67, 68, 69, 123, 137, 138, 161, 162, 443, 500, 514, 520, 546, 547, 1900, 3478, 4500, 4789, 5353, 5355, 17754];
+
+/// The protocol of a stream, judged by the first bytes that one of its sides sends.
+#[must_use]
+pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'static Protocol, FoundBy)> {
+    if let Some(rule) = rules.iter().rev().find(|rule| rule.covers(packet)) {
+        return rule.protocol.map(|protocol| (protocol, FoundBy::DecodeAs));
+    }
+    let is_tcp = is_tcp(packet);
+    let candidates = || PROTOCOLS.iter().copied().filter(|row| is_carried(row, is_tcp));
+    let by_port = candidates().find(|row| is_expected(row, packet) && (row.probe)(bytes) != Likely::No);
+    if let Some(protocol) = by_port {
+        return Some((protocol, FoundBy::Port));
+    }
+    if !is_tcp && (OTHERS.contains(&packet.source.port) || OTHERS.contains(&packet.destination.port)) {
+        return None;
+    }
+    candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
+}
+
+/// Whether one of the packet's ports is one of the protocol's.
+#[must_use]
+pub fn is_expected(row: &Protocol, packet: &Packet) -> bool {
+    is_port_of(row, packet.source.port) || is_port_of(row, packet.destination.port)
+}
+
+/// Whether `port` is one of the protocol's.
+#[must_use]
+pub fn is_port_of(row: &Protocol, port: u16) -> bool {
+    row.ports.iter().any(|expected| matches!(expected, Port::Udp(number) | Port::Tcp(number) if *number == port))
+}

@@ -1,0 +1,380 @@
+//! Cuts a direction's bytes into messages, and accounts for every byte and every share of a header on the way.
+
+use super::{Decoder, Input, Malformed, Step};
+use crate::message::{Message, Side};
+use crate::note::{NoteKind, GAP, MALFORMED, UNFINISHED, UNPARSED};
+use crate::packet::Headers;
+use crate::span::{self, Piece};
+
+/// What takes the messages that were cut.
+pub trait Receiver {
+    /// A message with its location and bytes filled in, and the captured bytes that it was decoded from.
+    fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]);
+    /// Bytes that belong to no message.
+    fn unassigned(&mut self, remainder: &Remainder, from: Side);
+}
+
+/// Bytes that belong to no message, with their share of headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remainder {
+    /// Why.
+    pub why: NoteKind,
+    /// Frame where it stands.
+    pub frame: u64,
+    /// Which input.
+    pub file: u16,
+    /// Share of headers.
+    pub headers: Headers,
+    /// Bytes, 0 for a gap.
+    pub bytes: u64,
+    /// Bytes of the stream that are not in the capture.
+    pub missing: u64,
+}
+
+/// What both directions of a conversation share while bytes are cut.
+pub struct Cutter<'a> {
+    /// The conversation's decoder.
+    pub decoder: &'a mut dyn Decoder,
+    /// The message, used again and again.
+    pub message: &'a mut Message,
+    /// Who sent the bytes.
+    pub from: Side,
+    /// Frame in which the bytes became available, and its time.
+    pub now: (u64, i64),
+    /// Bytes of an unfinished message that are kept; what is beyond is counted only.
+    pub keep_bytes: usize,
+    /// Whether the lists of frames are wanted.
+    pub wants_frames: bool,
+}
+
+/// The start of a message whose end has not come yet.
+#[derive(Debug, Default)]
+struct Partial {
+    bytes: Vec<u8>,
+    wire_bytes: usize,
+    needed: usize,
+    headers: Headers,
+    frames: Vec<u64>,
+    first: Option<(u64, i64)>,
+    file: u16,
+    is_cut: bool,
+}
+
+impl Partial {
+    fn absorb(&mut self, piece: &Piece, bytes: &[u8], keep_bytes: usize, wants_frames: bool) {
+        self.keep(bytes, keep_bytes);
+        self.count(piece, bytes.len(), wants_frames);
+    }
+
+    /// Keeps bytes as long as they follow those kept without a hole.
+    fn keep(&mut self, bytes: &[u8], keep_bytes: usize) {
+        if self.bytes.len() == self.wire_bytes {
+            let room = keep_bytes.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or(&[]));
+        }
+    }
+
+    fn count(&mut self, piece: &Piece, captured: usize, wants_frames: bool) {
+        self.wire_bytes += piece.len() as usize;
+        self.is_cut |= captured < piece.len() as usize;
+        self.first.get_or_insert((piece.frame_first, piece.time_first_ns));
+        self.file = piece.file;
+        span::add(&mut self.headers, &piece.share());
+        if wants_frames && self.frames.last() != Some(&piece.frame) {
+            self.frames.push(piece.frame);
+        }
+    }
+
+    fn remainder(&self, why: NoteKind) -> Remainder {
+        Remainder {
+            why,
+            frame: self.first.map_or(0, |(frame, _)| frame),
+            file: self.file,
+            headers: self.headers,
+            bytes: self.wire_bytes as u64,
+            missing: 0,
+        }
+    }
+}
+
+/// One direction of a conversation over a byte stream.
+#[derive(Debug, Default)]
+pub struct Half {
+    partial: Option<Box<Partial>>,
+    missing_in_partial: u64,
+    is_lost: bool,
+    is_after_gap: bool,
+}
+
+impl Half {
+    /// A direction whose first byte, seen now, may stand anywhere in a message.
+    #[must_use]
+    pub fn in_mid_stream() -> Self {
+        Self { is_lost: true, ..Self::default() }
+    }
+
+    /// Takes the next bytes of the stream.
+    #[inline]
+    pub fn chunk(&mut self, cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+        let Some(partial) = self.partial.take() else { return self.cut(cutter, piece, bytes, receiver) };
+        let Some(used) = self.resume(partial, cutter, &piece, bytes, receiver) else { return };
+        let (_, rest) = piece.split(used);
+        if !rest.is_empty() {
+            self.cut(cutter, rest, bytes.get(used as usize..).unwrap_or(&[]), receiver);
+        }
+    }
+
+    /// Goes on with an unfinished message. Returns how many bytes of the piece it took, where some may be left.
+    fn resume(
+        &mut self,
+        mut partial: Box<Partial>,
+        cutter: &mut Cutter<'_>,
+        piece: &Piece,
+        bytes: &[u8],
+        receiver: &mut impl Receiver,
+    ) -> Option<u32> {
+        let before = partial.wire_bytes;
+        let wire_bytes = before + piece.len() as usize;
+        if wire_bytes < partial.needed {
+            partial.absorb(piece, bytes, cutter.keep_bytes, cutter.wants_frames);
+            self.partial = Some(partial);
+            return None;
+        }
+        partial.keep(bytes, cutter.keep_bytes.max(before + bytes.len()));
+        cutter.message.clear();
+        let step = cutter.decoder.next(Input { bytes: &partial.bytes, wire_bytes }, cutter.from, cutter.message);
+        let (len, fault) = match step {
+            Step::Message { len } => (len, None),
+            Step::Malformed { len, why } => (len, Some(why)),
+            Step::NeedMore { at_least } if at_least > wire_bytes => {
+                partial.needed = at_least;
+                partial.count(piece, bytes.len(), cutter.wants_frames);
+                self.partial = Some(partial);
+                return None;
+            }
+            Step::NeedMore { .. } => {
+                partial.count(piece, bytes.len(), cutter.wants_frames);
+                self.lose(&partial, UNPARSED, cutter.from, receiver);
+                return None;
+            }
+        };
+        let used = u32::try_from(len.saturating_sub(before)).unwrap_or(u32::MAX).min(piece.len());
+        let (mine, _) = piece.split(used);
+        partial.count(&mine, bytes.len().min(used as usize), cutter.wants_frames);
+        let bytes = partial.bytes.get(..len.min(partial.bytes.len())).unwrap_or(&[]);
+        self.emit_partial(&partial, cutter, fault, &mine, bytes, receiver);
+        Some(used)
+    }
+
+    fn emit_partial(
+        &mut self,
+        partial: &Partial,
+        cutter: &mut Cutter<'_>,
+        fault: Option<Malformed>,
+        last: &Piece,
+        bytes: &[u8],
+        receiver: &mut impl Receiver,
+    ) {
+        let message = &mut *cutter.message;
+        locate(message, cutter.now, last);
+        let (frame_first, time_first_ns) = partial.first.unwrap_or((last.frame_first, last.time_first_ns));
+        message.frame_first = frame_first.min(message.frame_first);
+        message.time_first_ns = time_first_ns;
+        message.frames.extend_from_slice(&partial.frames);
+        message.is_truncated = partial.is_cut;
+        message.missing_bytes = u32::try_from(std::mem::take(&mut self.missing_in_partial)).unwrap_or(u32::MAX);
+        weigh(message, &partial.headers, partial.wire_bytes, fault);
+        self.hand_over(cutter, fault, bytes, receiver);
+    }
+
+    fn hand_over(&mut self, cutter: &mut Cutter<'_>, fault: Option<Malformed>, bytes: &[u8], receiver: &mut impl Receiver) {
+        cutter.message.is_after_gap = std::mem::take(&mut self.is_after_gap);
+        receiver.message(cutter.message, cutter.from, bytes);
+        self.is_lost = fault.is_some();
+    }
+
+    /// Cuts messages from bytes that begin at a boundary (or anywhere, after a loss).
+    fn cut(&mut self, cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+        let (mut piece, mut bytes) = (piece, bytes);
+        while !piece.is_empty() {
+            if self.is_lost {
+                let Some(skipped) = self.find_boundary(cutter, &piece, bytes, receiver) else { return };
+                bytes = bytes.get(skipped as usize..).unwrap_or(&[]);
+                piece = piece.split(skipped).1;
+            }
+            let wire_bytes = piece.len() as usize;
+            cutter.message.clear();
+            let (len, fault) = match cutter.decoder.next(Input { bytes, wire_bytes }, cutter.from, cutter.message) {
+                Step::Message { len } => (len, None),
+                Step::Malformed { len, why } => (len, Some(why)),
+                Step::NeedMore { at_least } => return self.wait(cutter, &piece, bytes, at_least, receiver),
+            };
+            let used = u32::try_from(len).unwrap_or(u32::MAX).clamp(1, piece.len());
+            let (mine, rest) = piece.split(used);
+            let captured = bytes.get(..used as usize).unwrap_or(bytes);
+            emit(cutter, &mine, captured.len(), fault);
+            self.hand_over(cutter, fault, captured, receiver);
+            bytes = bytes.get(used as usize..).unwrap_or(&[]);
+            piece = rest;
+        }
+    }
+
+    /// Keeps the start of a message until `at_least` bytes of it are there.
+    fn wait(&mut self, cutter: &Cutter<'_>, piece: &Piece, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
+        let mut partial = Box::<Partial>::default();
+        partial.absorb(piece, bytes, cutter.keep_bytes.max(bytes.len()), cutter.wants_frames);
+        partial.needed = at_least;
+        if at_least <= partial.wire_bytes {
+            self.lose(&partial, UNPARSED, cutter.from, receiver);
+        } else {
+            self.partial = Some(partial);
+        }
+    }
+
+    /// Looks for the next message boundary in `bytes`: returns how many bytes are before it. Where there is none, all are given up.
+    fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: &Piece, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
+        let found = (0..bytes.len()).find(|&at| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from));
+        let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));
+        if skipped > 0 {
+            let (lost, _) = piece.split(skipped);
+            let remainder =
+                Remainder { why: UNPARSED, frame: lost.frame, file: lost.file, headers: lost.share(), bytes: lost.len().into(), missing: 0 };
+            receiver.unassigned(&remainder, cutter.from);
+        }
+        self.is_lost = found.is_none();
+        found.map(|_| skipped)
+    }
+
+    fn lose(&mut self, partial: &Partial, why: NoteKind, from: Side, receiver: &mut impl Receiver) {
+        let mut remainder = partial.remainder(why);
+        remainder.bytes -= std::mem::take(&mut self.missing_in_partial);
+        receiver.unassigned(&remainder, from);
+        self.is_lost = true;
+    }
+
+    /// `missing` bytes of the stream are not in the capture.
+    pub fn gap(&mut self, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
+        let (frame, _) = cutter.now;
+        receiver
+            .unassigned(&Remainder { why: GAP, frame, file: 0, headers: Headers::default(), bytes: 0, missing }, cutter.from);
+        let Some(partial) = self.partial.take() else {
+            self.is_after_gap = true;
+            self.is_lost = true;
+            return;
+        };
+        self.bridge(partial, cutter, missing, receiver);
+        self.is_after_gap = true;
+    }
+
+    /// Carries an unfinished message across a gap, as far as its known length allows.
+    fn bridge(&mut self, mut partial: Box<Partial>, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
+        let wire_bytes = partial.wire_bytes.saturating_add(usize::try_from(missing).unwrap_or(usize::MAX));
+        partial.is_cut = true;
+        if wire_bytes < partial.needed {
+            partial.wire_bytes = wire_bytes;
+            self.missing_in_partial += missing;
+            self.partial = Some(partial);
+            return;
+        }
+        cutter.message.clear();
+        let step = cutter.decoder.next(Input { bytes: &partial.bytes, wire_bytes }, cutter.from, cutter.message);
+        let Step::Message { len } = step else { return self.lose(&partial, UNPARSED, cutter.from, receiver) };
+        self.missing_in_partial += (len.saturating_sub(partial.wire_bytes)) as u64;
+        partial.wire_bytes = len.max(partial.wire_bytes);
+        let last = Piece {
+            frame: cutter.now.0,
+            frame_first: cutter.now.0,
+            file: partial.file,
+            time_ns: cutter.now.1,
+            time_first_ns: cutter.now.1,
+            headers: Headers::default(),
+            total: 0,
+            from: 0,
+            to: 0,
+        };
+        let bytes = std::mem::take(&mut partial.bytes);
+        self.emit_partial(&partial, cutter, None, &last, &bytes, receiver);
+        self.is_lost = len < wire_bytes;
+    }
+
+    /// The stream ends: an unfinished message is given up.
+    pub fn finish(&mut self, from: Side, receiver: &mut impl Receiver) {
+        if let Some(partial) = self.partial.take() {
+            self.lose(&partial, UNFINISHED, from, receiver);
+        }
+    }
+}
+
+/// Cuts the messages of a datagram.
+pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+    let (mut piece, mut bytes) = (piece, bytes);
+    loop {
+        let wire_bytes = piece.len() as usize;
+        cutter.message.clear();
+        let (len, fault) = match cutter.decoder.next(Input { bytes, wire_bytes }, cutter.from, cutter.message) {
+            Step::Message { len } => (len, None),
+            Step::Malformed { len, why } => (len, Some(why)),
+            Step::NeedMore { .. } if bytes.len() < wire_bytes => {
+                cutter.message.opaque_bytes = piece.len();
+                (wire_bytes, None)
+            }
+            Step::NeedMore { at_least } => (wire_bytes, Some(beyond_datagram(at_least.min(wire_bytes)))),
+        };
+        let used = u32::try_from(len).unwrap_or(u32::MAX).min(piece.len());
+        let (mine, rest) = piece.split(used);
+        let captured = bytes.get(..used as usize).unwrap_or(bytes);
+        emit(cutter, &mine, captured.len(), fault);
+        receiver.message(cutter.message, cutter.from, captured);
+        if rest.is_empty() || used == 0 {
+            return;
+        }
+        bytes = bytes.get(used as usize..).unwrap_or(&[]);
+        piece = rest;
+    }
+}
+
+const fn beyond_datagram(offset: usize) -> Malformed {
+    Malformed { offset, field: "the message runs past the end of its datagram", section: "" }
+}
+
+/// Fills in location and bytes of a message that stands in one packet.
+#[inline]
+fn emit(cutter: &mut Cutter<'_>, mine: &Piece, captured: usize, fault: Option<Malformed>) {
+    let message = &mut *cutter.message;
+    locate(message, cutter.now, mine);
+    message.is_truncated = captured < mine.len() as usize;
+    if cutter.wants_frames {
+        message.frames.push(mine.frame);
+    }
+    weigh(message, &mine.share(), mine.len() as usize, fault);
+}
+
+#[inline]
+fn locate(message: &mut Message, now: (u64, i64), last: &Piece) {
+    message.frame = now.0;
+    message.frame_first = last.frame_first.min(last.frame);
+    message.frame_last = last.frame;
+    message.time_ns = now.1;
+    message.time_first_ns = last.time_first_ns;
+    message.time_last_ns = last.time_ns;
+}
+
+/// Sets the byte columns: `headers` is the share of its frames' headers, `len` its own bytes.
+#[inline]
+fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Malformed>) {
+    if let Some(why) = fault {
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        let row = &mut message.row;
+        (row.security_bytes, row.header_bytes, row.option_bytes, row.payload_bytes, row.opaque_bytes) = (0, 0, 0, 0, len);
+        if row.kind.is_empty() {
+            row.kind = MALFORMED.id;
+        }
+        let comma = if why.section.is_empty() { "" } else { ", " };
+        row.malformed.set(&format!("offset {}: {}{comma}{}", why.offset, why.field, why.section));
+    }
+    let row = &mut message.row;
+    (row.link_bytes, row.padding_bytes) = (headers.link_bytes, headers.padding_bytes);
+    (row.ip_bytes, row.transport_bytes) = (headers.ip_bytes, headers.transport_bytes);
+    row.frame_bytes = headers.link_bytes + headers.padding_bytes + headers.ip_bytes + headers.transport_bytes
+        + row.security_bytes + row.header_bytes + row.option_bytes + row.payload_bytes + row.opaque_bytes;
+}

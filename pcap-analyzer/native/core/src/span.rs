@@ -1,0 +1,138 @@
+//! Byte ranges that remember their frames, and the sharing of a frame's headers among its messages so that the parts add up.
+
+use crate::packet::{Headers, Packet};
+
+/// A run of payload bytes of one packet: the bytes `from..to` of its payload of `total` bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Frame that completes the packet.
+    pub frame: u64,
+    /// First frame of the packet, an earlier one where it was fragmented.
+    pub frame_first: u64,
+    /// Which input.
+    pub file: u16,
+    /// Capture time of `frame`.
+    pub time_ns: i64,
+    /// Capture time of `frame_first`.
+    pub time_first_ns: i64,
+    /// Headers of the whole packet.
+    pub headers: Headers,
+    /// Payload bytes of the whole packet.
+    pub total: u32,
+    /// Start of the run.
+    pub from: u32,
+    /// End of the run.
+    pub to: u32,
+}
+
+impl Piece {
+    /// The packet's whole payload.
+    #[inline]
+    #[must_use]
+    pub fn whole(packet: &Packet) -> Self {
+        let frame_first = packet.earlier_frames.as_ref().and_then(|frames| frames.first().copied()).unwrap_or(packet.frame);
+        Self {
+            frame: packet.frame,
+            frame_first,
+            file: packet.file,
+            time_ns: packet.time_ns,
+            time_first_ns: packet.time_first_ns,
+            headers: packet.headers,
+            total: packet.payload_bytes,
+            from: 0,
+            to: packet.payload_bytes,
+        }
+    }
+
+    /// Bytes of the run.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.to - self.from
+    }
+
+    /// Whether the run has no byte.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.to == self.from
+    }
+
+    /// Splits the run `at` bytes after its start (at most its length).
+    #[inline]
+    #[must_use]
+    pub fn split(&self, at: u32) -> (Self, Self) {
+        let middle = self.from + at.min(self.len());
+        (Self { to: middle, ..*self }, Self { from: middle, ..*self })
+    }
+
+    /// The run's share of the packet's headers, in proportion to its bytes. Rounded so that the shares of the runs that make up the
+    /// payload add up to the headers exactly: each edge between two runs is rounded down, and a share is the distance of its edges.
+    /// A packet without payload gives all to its only (empty) run.
+    #[inline]
+    #[must_use]
+    pub fn share(&self) -> Headers {
+        if self.len() == self.total {
+            return self.headers;
+        }
+        let (from, to, total) = (u64::from(self.from), u64::from(self.to), u64::from(self.total));
+        let part = |whole: u32| {
+            let edge = |at: u64| u64::from(whole) * at / total;
+            u32::try_from(edge(to) - edge(from)).unwrap_or(whole)
+        };
+        Headers {
+            link_bytes: part(self.headers.link_bytes),
+            padding_bytes: part(self.headers.padding_bytes),
+            ip_bytes: part(self.headers.ip_bytes),
+            transport_bytes: part(self.headers.transport_bytes),
+        }
+    }
+}
+
+/// Adds header bytes up.
+#[inline]
+pub fn add(sum: &mut Headers, more: &Headers) {
+    sum.link_bytes += more.link_bytes;
+    sum.padding_bytes += more.padding_bytes;
+    sum.ip_bytes += more.ip_bytes;
+    sum.transport_bytes += more.transport_bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn piece(headers: Headers, total: u32) -> Piece {
+        Piece { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, total, from: 0, to: total }
+    }
+
+    #[test]
+    fn three_messages_share_66_header_bytes_by_their_length() {
+        let headers = Headers { link_bytes: 14, padding_bytes: 0, ip_bytes: 20, transport_bytes: 32 };
+        let (first, rest) = piece(headers, 30).split(10);
+        let (second, third) = rest.split(5);
+
+        // 14 * 10 / 30 = 4.67 → 4; 14 * 15 / 30 = 7 → 7 - 4 = 3; the rest is 7
+        assert_eq!([4, 3, 7], [first, second, third].map(|run| run.share().link_bytes));
+        assert_eq!([10, 6, 16], [first, second, third].map(|run| run.share().transport_bytes));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(link in 0u32..5000, ip in 0u32..100, total in 1u32..70000, cuts in proptest::collection::vec(0u32..70000, 0..6)) {
+            let headers = Headers { link_bytes: link, padding_bytes: 3, ip_bytes: ip, transport_bytes: 32 };
+            let mut rest = piece(headers, total);
+            let mut sum = Headers::default();
+            let mut edges: Vec<u32> = cuts.into_iter().map(|cut| cut % total).collect();
+            edges.sort_unstable();
+            for edge in edges {
+                let (run, after) = rest.split(edge.saturating_sub(rest.from));
+                add(&mut sum, &run.share());
+                rest = after;
+            }
+            add(&mut sum, &rest.share());
+            prop_assert_eq!(sum, headers);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Puts bytes in order and says what is missing: streams by their endpoints, TCP segments by their sequence numbers.
+
+mod reassembly;
+mod streams;
+
+pub use reassembly::{Delivery, Reassembly};
+pub use streams::{StreamKey, StreamTable};

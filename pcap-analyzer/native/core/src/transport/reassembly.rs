@@ -1,0 +1,224 @@
+//! One direction of a TCP connection (RFC 9293 §3.4): segments in, bytes in order out, with what was sent again and what is missing.
+
+use crate::span::Piece;
+
+/// What the direction hands on, in stream order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery<'a> {
+    /// New bytes, next in order. `bytes` may be shorter than the piece (snap length).
+    Chunk(Piece, &'a [u8]),
+    /// Bytes that were delivered before: a retransmission, a keep-alive probe.
+    Repeated(Piece),
+    /// So many bytes of the stream are not in the capture.
+    Gap(u64),
+}
+
+/// A segment that waits for the bytes before it.
+#[derive(Debug)]
+struct Held {
+    sequence: u32,
+    piece: Piece,
+    bytes: Vec<u8>,
+}
+
+/// Puts one direction's segments in order.
+#[derive(Debug, Default)]
+pub struct Reassembly {
+    next: u32,
+    is_started: bool,
+    held: Vec<Held>,
+    acknowledged: u8,
+}
+
+/// Segments held before the hole is taken for a loss of the capture.
+const HELD_SEGMENTS: usize = 512;
+/// Acknowledgements beyond the hole that the peer sends before the hole is taken for a loss of the capture: it has got what we have not.
+const ACKNOWLEDGEMENTS: u8 = 8;
+
+/// `a - b` of sequence numbers, by RFC 9293 §3.4 modulo 2³².
+#[inline]
+const fn distance(a: u32, b: u32) -> i32 {
+    a.wrapping_sub(b).cast_signed()
+}
+
+impl Reassembly {
+    /// A SYN with this sequence number opens the direction.
+    pub const fn open(&mut self, sequence: u32) {
+        self.next = sequence.wrapping_add(1);
+        self.is_started = true;
+    }
+
+    /// Whether a byte or SYN of the direction was seen.
+    #[must_use]
+    pub const fn is_started(&self) -> bool {
+        self.is_started
+    }
+
+    /// Bytes held back, waiting for a hole to be filled.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held.iter().map(|held| held.bytes.len()).sum()
+    }
+
+    /// Whether segments wait for a hole to be filled.
+    #[inline]
+    #[must_use]
+    pub const fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether a segment at `sequence` with `len` bytes would go on where the stream stands.
+    #[inline]
+    #[must_use]
+    pub const fn is_next(&self, sequence: u32) -> bool {
+        self.is_started && self.next == sequence
+    }
+
+    /// Takes a segment with payload. Returns whether it arrived out of order: before bytes that came earlier than it in the stream, or after them.
+    #[inline]
+    pub fn segment(&mut self, sequence: u32, piece: Piece, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
+        if !self.is_started {
+            self.next = sequence;
+            self.is_started = true;
+        }
+        if distance(sequence, self.next) > 0 {
+            self.hold(sequence, piece, bytes);
+            if self.held.len() > HELD_SEGMENTS {
+                self.give_up(deliver);
+            }
+            return false;
+        }
+        let fills = self.is_holding();
+        let is_new = distance(sequence.wrapping_add(piece.len()), self.next) > 0;
+        self.pass(sequence, piece, bytes, deliver);
+        if fills {
+            self.release(deliver);
+        }
+        fills && is_new
+    }
+
+    /// Passes on a segment that begins at or before the next byte.
+    fn pass(&mut self, sequence: u32, piece: Piece, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
+        let old = self.next.wrapping_sub(sequence);
+        if old == 0 {
+            self.next = self.next.wrapping_add(piece.len());
+            deliver(Delivery::Chunk(piece, bytes));
+            return;
+        }
+        let (repeated, new) = piece.split(old);
+        deliver(Delivery::Repeated(repeated));
+        if !new.is_empty() {
+            self.next = self.next.wrapping_add(new.len());
+            deliver(Delivery::Chunk(new, bytes.get(old as usize..).unwrap_or(&[])));
+        }
+    }
+
+    fn hold(&mut self, sequence: u32, piece: Piece, bytes: &[u8]) {
+        let next = self.next;
+        let ahead = distance(sequence, next);
+        let at = self.held.partition_point(|held| distance(held.sequence, next) <= ahead);
+        self.held.insert(at, Held { sequence, piece, bytes: bytes.to_vec() });
+    }
+
+    /// Delivers the held segments that are now in order.
+    fn release(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let ready = self.held.partition_point(|held| distance(held.sequence, self.next) <= 0);
+        if ready == 0 {
+            return;
+        }
+        self.acknowledged = 0;
+        let segments: Vec<Held> = self.held.drain(..ready).collect();
+        for held in segments {
+            self.pass(held.sequence, held.piece, &held.bytes, deliver);
+        }
+        self.release(deliver);
+    }
+
+    /// The peer acknowledges `acknowledgment`: a hole before it was filled at the peer, so the capture lacks it, unless it comes soon.
+    pub fn peer_acknowledges(&mut self, acknowledgment: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let Some(first) = self.held.first() else { return };
+        if distance(acknowledgment, first.sequence) < 0 {
+            return;
+        }
+        self.acknowledged += 1;
+        if self.acknowledged >= ACKNOWLEDGEMENTS {
+            self.give_up(deliver);
+        }
+    }
+
+    /// Takes the first hole for a loss: reports the gap and goes on behind it.
+    pub fn give_up(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let Some(first) = self.held.first() else { return };
+        let missing = first.sequence.wrapping_sub(self.next);
+        self.next = first.sequence;
+        deliver(Delivery::Gap(missing.into()));
+        self.release(deliver);
+    }
+
+    /// The stream ends: reports all gaps.
+    pub fn finish(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
+        while self.is_holding() {
+            self.give_up(deliver);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Headers;
+    use proptest::prelude::*;
+
+    fn piece(frame: u64, total: usize) -> Piece {
+        let total = u32::try_from(total).unwrap();
+        Piece { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), total, from: 0, to: total }
+    }
+
+    fn run(start: u32, segments: &[(u32, &[u8])]) -> (Vec<u8>, u64, u64) {
+        let mut stream = Reassembly::default();
+        stream.open(start.wrapping_sub(1));
+        let (mut bytes, mut repeated, mut missing) = (Vec::new(), 0, 0);
+        let mut deliver = |delivery: Delivery<'_>| match delivery {
+            Delivery::Chunk(piece, chunk) => {
+                assert_eq!(piece.len() as usize, chunk.len());
+                bytes.extend_from_slice(chunk);
+            }
+            Delivery::Repeated(piece) => repeated += u64::from(piece.len()),
+            Delivery::Gap(gap) => missing += gap,
+        };
+        for (number, (offset, payload)) in segments.iter().enumerate() {
+            stream.segment(start.wrapping_add(*offset), piece(number as u64, payload.len()), payload, &mut deliver);
+        }
+        stream.finish(&mut deliver);
+        (bytes, repeated, missing)
+    }
+
+    #[test]
+    fn segments_out_of_order_are_put_in_order_across_the_wrap() {
+        let start = u32::MAX - 4;
+
+        let (bytes, repeated, missing) = run(start, &[(0, b"abc"), (6, b"ghi"), (3, b"def"), (3, b"def"), (8, b"ijk")]);
+
+        assert_eq!((b"abcdefghijk".to_vec(), 4, 0), (bytes, repeated, missing));
+    }
+
+    #[test]
+    fn a_hole_at_the_end_is_a_gap() {
+        assert_eq!((b"abcghi".to_vec(), 0, 3), run(7, &[(0, b"abc"), (6, b"ghi")]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_with_repeats_gives_the_stream(start: u32, data in proptest::collection::vec(any::<u8>(), 1..200),
+                                                   cuts in proptest::collection::vec((0usize..200, 1usize..50), 0..30)) {
+            let mut segments: Vec<(u32, &[u8])> = cuts.iter().map(|&(from, len)| {
+                let from = from % data.len();
+                (u32::try_from(from).unwrap(), &data[from..(from + len).min(data.len())])
+            }).collect();
+            segments.push((0, &data));
+            let (bytes, _, missing) = run(start, &segments);
+            prop_assert_eq!(missing, 0);
+            prop_assert_eq!(bytes, data);
+        }
+    }
+}
