@@ -18,7 +18,8 @@ pub mod schema;
 
 pub mod exchanges;
 pub mod message;
+pub mod pipeline;
 pub mod protocols;
+pub mod sessions;
 pub mod span;
 pub mod transport;
-pub mod sessions;

@@ -290,6 +290,14 @@ impl Exchanges {
         self.free.push(id.slot);
     }
 
+    /// The capture ends: what nobody let go is let go.
+    pub fn finish(&mut self) {
+        for slot in 0..self.slots.len() {
+            let Some(exchange) = self.slots.get(slot).filter(|exchange| exchange.from.is_some()) else { continue };
+            self.forget(ExchangeId { number: exchange.number, slot: u32::try_from(slot).unwrap_or(u32::MAX) });
+        }
+    }
+
     /// What happened since the last call.
     pub fn take_events(&mut self, into: &mut Vec<Event>) {
         into.append(&mut self.events);

@@ -237,8 +237,14 @@ impl Half {
         let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));
         if skipped > 0 {
             let (lost, _) = piece.split(skipped);
-            let remainder =
-                Remainder { why: UNPARSED, frame: lost.frame, file: lost.file, headers: lost.share(), bytes: lost.len().into(), missing: 0 };
+            let remainder = Remainder {
+                why: UNPARSED,
+                frame: lost.frame,
+                file: lost.file,
+                headers: lost.share(),
+                bytes: lost.len().into(),
+                missing: 0,
+            };
             receiver.unassigned(&remainder, cutter.from);
         }
         self.is_lost = found.is_none();
@@ -255,8 +261,7 @@ impl Half {
     /// `missing` bytes of the stream are not in the capture.
     pub fn gap(&mut self, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
         let (frame, _) = cutter.now;
-        receiver
-            .unassigned(&Remainder { why: GAP, frame, file: 0, headers: Headers::default(), bytes: 0, missing }, cutter.from);
+        receiver.unassigned(&Remainder { why: GAP, frame, file: 0, headers: Headers::default(), bytes: 0, missing }, cutter.from);
         let Some(partial) = self.partial.take() else {
             self.is_after_gap = true;
             self.is_lost = true;
@@ -375,6 +380,13 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
     let row = &mut message.row;
     (row.link_bytes, row.padding_bytes) = (headers.link_bytes, headers.padding_bytes);
     (row.ip_bytes, row.transport_bytes) = (headers.ip_bytes, headers.transport_bytes);
-    row.frame_bytes = headers.link_bytes + headers.padding_bytes + headers.ip_bytes + headers.transport_bytes
-        + row.security_bytes + row.header_bytes + row.option_bytes + row.payload_bytes + row.opaque_bytes;
+    row.frame_bytes = headers.link_bytes
+        + headers.padding_bytes
+        + headers.ip_bytes
+        + headers.transport_bytes
+        + row.security_bytes
+        + row.header_bytes
+        + row.option_bytes
+        + row.payload_bytes
+        + row.opaque_bytes;
 }

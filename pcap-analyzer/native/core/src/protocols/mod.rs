@@ -82,6 +82,13 @@ pub trait Pairing: Send {
     fn end(&mut self, exchanges: &mut Exchanges);
 }
 
+/// What the user tells of agreements that the capture may not show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decoding {
+    /// MQTT protocol version (3, 4 or 5) of connections whose CONNECT is not in the capture.
+    pub mqtt_version: Option<u8>,
+}
+
 /// How sure a probe is (retina's vocabulary).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Likely {
@@ -126,7 +133,7 @@ pub struct Protocol {
     /// Looks at the first bytes of a stream's direction, or at a datagram.
     pub probe: fn(&[u8]) -> Likely,
     /// Makes a decoder for a conversation.
-    pub decoder: fn() -> Box<dyn Decoder>,
+    pub decoder: fn(&Decoding) -> Box<dyn Decoder>,
     /// Makes a pairing for a conversation.
     pub pairing: fn() -> Box<dyn Pairing>,
     /// Wireshark's field names with the column each fills: ("coap.mid", "message_id").

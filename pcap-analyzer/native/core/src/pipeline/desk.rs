@@ -1,0 +1,213 @@
+//! Where a conversation's messages arrive: they are placed in exchanges, counted in sessions and handed to the sinks.
+
+use super::{Options, Sink};
+use crate::exchanges::{Event, Exchange, Exchanges, Moment, Placement};
+use crate::message::{Message, Side};
+use crate::note::{self, Notes};
+use crate::packet::Endpoint;
+use crate::protocols::framing::{Receiver, Remainder};
+use crate::protocols::{Pairing, Protocol};
+use crate::schema::exchanges::Row as ExchangeRow;
+use crate::sessions::{without_message, Sessions};
+use std::sync::Arc;
+
+/// What all conversations share.
+pub struct Rooms<'s> {
+    /// The user's choices.
+    pub options: &'s Options,
+    /// Open exchanges.
+    pub exchanges: Exchanges,
+    /// Sums.
+    pub sessions: Sessions,
+    /// Notes of the second half.
+    pub notes: Notes,
+    /// Who takes rows.
+    pub sink: &'s mut dyn Sink,
+    /// Names of the inputs.
+    pub files: Vec<Arc<str>>,
+    /// Messages so far.
+    pub messages: u64,
+    events: Vec<Event>,
+}
+
+impl<'s> Rooms<'s> {
+    /// Rooms with nothing in them.
+    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
+        let exchanges = Exchanges::new(options.wants_exchanges);
+        let (sessions, notes) = (Sessions::default(), Notes::default());
+        Self { options, exchanges, sessions, notes, sink, files, messages: 0, events: Vec::new() }
+    }
+
+    /// The name of an input.
+    pub fn file(&self, file: u16) -> Option<Arc<str>> {
+        self.files.get(usize::from(file)).cloned()
+    }
+
+    /// Passes on what the exchanges have to report.
+    #[inline]
+    pub fn take_events(&mut self) {
+        self.exchanges.take_events(&mut self.events);
+        for event in self.events.drain(..) {
+            self.sessions.take(&event);
+        }
+        if self.options.wants_exchanges {
+            for exchange in self.exchanges.take_ended() {
+                let row = self.exchange_row(exchange);
+                self.sink.exchange(&row);
+            }
+        }
+    }
+
+    fn exchange_row(&self, exchange: Exchange) -> ExchangeRow {
+        let mut row = ExchangeRow {
+            exchange: exchange.number,
+            session: exchange.session,
+            protocol: exchange.protocol,
+            kind: exchange.kind,
+            direction: exchange.from.map_or("", Side::direction),
+            outcome: exchange.outcome,
+            file: self.file(exchange.file),
+            frame_first: exchange.frame_first,
+            frame_last: exchange.frame_last,
+            frame_ack: exchange.frame_ack,
+            frame_response: exchange.frame_response,
+            time_ns: exchange.time_ns,
+            ack_rtt_ns: exchange.ack_rtt_ns,
+            rtt_ns: exchange.rtt_ns,
+            delay_ns: exchange.delay_ns,
+            interval_ns: exchange.interval_ns,
+            parent: exchange.parent,
+            messages: exchange.messages,
+            retransmissions: exchange.retransmissions,
+            parts: exchange.parts,
+            payload_bytes: exchange.payload_bytes,
+            frame_bytes: exchange.frame_bytes,
+            message_id: exchange.message_id,
+            ..ExchangeRow::default()
+        };
+        if exchange.protocol == "coap" {
+            row.token.set_hex(exchange.token.bytes());
+        }
+        for (cell, text) in [(&mut row.resource, &exchange.resource), (&mut row.result, &exchange.result)] {
+            if !text.is_empty() {
+                cell.set(text);
+            }
+        }
+        row
+    }
+}
+
+/// One conversation's place at the rooms, while bytes of one packet are cut.
+pub struct Desk<'a, 's> {
+    /// What all share.
+    pub rooms: &'a mut Rooms<'s>,
+    /// The conversation's pairing.
+    pub pairing: &'a mut dyn Pairing,
+    /// The conversation's protocol.
+    pub protocol: &'static Protocol,
+    /// Its session.
+    pub session: u32,
+    /// Wireshark's stream index.
+    pub stream: u32,
+    /// "udp" or "tcp".
+    pub transport: &'static str,
+    /// Which input the packet came from.
+    pub file: u16,
+    /// The client's endpoint.
+    pub client: Endpoint,
+    /// The server's endpoint.
+    pub server: Endpoint,
+    /// Frames of the packet's earlier fragments.
+    pub earlier_frames: &'a [u64],
+}
+
+impl Desk<'_, '_> {
+    fn note(&mut self, kind: note::NoteKind, frame: u64, detail: impl FnOnce() -> String) {
+        self.rooms.notes.add(kind, Some(self.session), self.file, frame, detail);
+    }
+
+    fn note_facts(&mut self, message: &Message) {
+        let (facts, frame) = (message.facts, message.frame);
+        if let Some(fault) = message.malformed.get() {
+            self.note(note::MALFORMED, frame, || fault.to_owned());
+        }
+        if facts.is_version_inferred {
+            self.note(note::VERSION_UNKNOWN, frame, String::new);
+        }
+        if facts.is_alias_unknown {
+            self.note(note::ALIAS_UNKNOWN, frame, String::new);
+        }
+        if facts.is_encrypted && !facts.is_handshake {
+            self.note(note::ENCRYPTED, frame, String::new);
+        }
+    }
+
+    fn hand_to_sink(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
+        message.row.file = self.rooms.file(self.file);
+        let (source, destination) = match from {
+            Side::Client => (self.client, self.server),
+            Side::Server => (self.server, self.client),
+        };
+        (message.row.source_address, message.row.source_port) = (source.address, source.port);
+        (message.row.destination_address, message.row.destination_port) = (destination.address, destination.port);
+        for &frame in self.earlier_frames {
+            if !message.row.frames.contains(&frame) {
+                message.row.frames.push(frame);
+            }
+        }
+        message.row.frames.sort_unstable();
+        if message.payload_bytes > 0 {
+            let payload = bytes.get(message.payload_range.clone()).unwrap_or(&[]);
+            message.row.payload_hash = Some(fnv_1a(payload));
+            message.row.payload = self.rooms.options.show_payload.then(|| payload.to_vec());
+        }
+        self.rooms.sink.message(&message.row);
+    }
+}
+
+impl Receiver for Desk<'_, '_> {
+    #[inline]
+    fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
+        let row = &mut message.row;
+        (row.protocol, row.transport, row.direction) = (self.protocol.name, self.transport, from.direction());
+        (row.session, row.stream, row.message) = (Some(self.session), self.stream, self.rooms.messages);
+        self.rooms.messages += 1;
+        let is_whole = row.malformed.get().is_none();
+        let moment = Moment { session: self.session, file: self.file, frame: message.frame, time_ns: message.time_ns };
+        let placement = if is_whole { self.pairing.place(message, from, &moment, &mut self.rooms.exchanges) } else { Placement::default() };
+        message.row.exchange = placement.exchange.map(|exchange| exchange.number);
+        message.row.is_retransmission = placement.is_retransmission;
+        self.rooms.take_events();
+        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
+            session.message(message, &placement, from, &self.rooms.options.choices);
+        }
+        self.note_facts(message);
+        if self.rooms.options.wants_messages {
+            self.hand_to_sink(message, from, bytes);
+        }
+    }
+
+    fn unassigned(&mut self, remainder: &Remainder, from: Side) {
+        self.note(remainder.why, remainder.frame, || format!("{} bytes", remainder.bytes + remainder.missing));
+        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
+            session.row.lost_bytes += remainder.missing;
+            session.unassigned(from, &without_message(&remainder.headers, remainder.bytes));
+        }
+    }
+}
+
+/// FNV-1a, 64 bit (RFC 9923 §5): the column `payload_hash`.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fnv_1a;
+
+    #[test]
+    fn hashes_as_the_published_vectors() {
+        // test vectors of the FNV reference code: "" and "a" and "foobar"
+        assert_eq!([0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8], [fnv_1a(b""), fnv_1a(b"a"), fnv_1a(b"foobar")]);
+    }
+}

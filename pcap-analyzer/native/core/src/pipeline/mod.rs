@@ -1,0 +1,214 @@
+//! The one pass: source, rooms in order, sinks that were asked for. Frames are read and opened in one thread, all else happens in another.
+
+mod back;
+mod desk;
+mod front;
+
+pub use front::Others;
+
+use crate::capture::{self, FileInfo, Input, Source};
+use crate::error::Error;
+use crate::note::{self, Notes};
+use crate::protocols::{DecodeAs, Decoding};
+use crate::schema::{captures, exchanges, messages};
+use crate::sessions::{Choices, Sessions};
+use back::Back;
+use front::{Batch, FrontOutcome};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::Arc;
+
+/// What the user chose.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Rules of `-d`; later ones win.
+    pub decode_as: Vec<DecodeAs>,
+    /// About counting.
+    pub choices: Choices,
+    /// What decoders cannot see in the capture.
+    pub decoding: Decoding,
+    /// Whether rows of messages are wanted.
+    pub wants_messages: bool,
+    /// Whether rows of exchanges are wanted.
+    pub wants_exchanges: bool,
+    /// Whether payloads may be shown.
+    pub show_payload: bool,
+    /// Whether user names may be shown.
+    pub show_secrets: bool,
+}
+
+/// Takes the rows that were asked for.
+pub trait Sink {
+    /// A message.
+    fn message(&mut self, row: &messages::Row);
+    /// An exchange that ended.
+    fn exchange(&mut self, row: &exchanges::Row);
+    /// Whether nobody takes rows any more, so that the pass may stop.
+    fn is_closed(&self) -> bool {
+        false
+    }
+}
+
+/// A sink for passes that ask for no rows.
+#[derive(Debug, Default)]
+pub struct NoRows;
+
+impl Sink for NoRows {
+    fn message(&mut self, _: &messages::Row) {}
+    fn exchange(&mut self, _: &exchanges::Row) {}
+}
+
+/// What a pass found.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The inputs.
+    pub files: Vec<FileInfo>,
+    /// Sums by session.
+    pub sessions: Sessions,
+    /// What could not be seen.
+    pub notes: Notes,
+    /// Messages.
+    pub messages: u64,
+    /// Frames without a datagram or segment, by protocol; and those of streams whose protocol is not known, as "udp" and "tcp".
+    pub others: Others,
+    /// Ports of the streams whose protocol is not known, by transport and lower port: packets, bytes on the wire.
+    pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
+}
+
+/// Batches on their way between the two threads.
+const BATCHES: usize = 4;
+
+/// Reads captures from one end to the other.
+///
+/// # Errors
+/// Where nothing can be read of any input.
+pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
+    let mut source = capture::open(inputs)?;
+    run_source(source.as_mut(), options, sink)
+}
+
+/// The same from a source that is open.
+///
+/// # Errors
+/// Where nothing can be read of any input.
+pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
+    let names = source.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
+    let (batches, arriving) = sync_channel::<Batch>(BATCHES);
+    let (back_again, spare) = channel::<Batch>();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || front::run(source, &batches, &spare));
+        let mut back = Back::new(options, names, sink);
+        for mut batch in arriving {
+            back.take(&batch);
+            batch.clear();
+            let _ = back_again.send(batch);
+            if back.is_closed() {
+                break;
+            }
+        }
+        let mut outcome = back.finish();
+        let Ok(front) = reader.join() else { return Err(broken()) };
+        outcome.join(front?);
+        Ok(outcome)
+    })
+}
+
+fn broken() -> Error {
+    Error {
+        kind: crate::error::ErrorKind::Damaged,
+        path: String::new(),
+        offset: None,
+        frame: None,
+        cause: "the reading thread failed".to_owned(),
+        remedy: "report this with the capture",
+    }
+}
+
+impl Outcome {
+    /// Takes in what the first half knows.
+    fn join(&mut self, front: FrontOutcome) {
+        for (protocol, (frames, bytes)) in front.others {
+            let sums = self.others.entry(protocol).or_default();
+            sums.0 += frames;
+            sums.1 += bytes;
+        }
+        self.notes.absorb(front.notes);
+        for (number, file) in front.files.iter().enumerate() {
+            self.note_file(u16::try_from(number).unwrap_or(u16::MAX), file);
+        }
+        self.files = front.files;
+    }
+
+    fn note_file(&mut self, number: u16, file: &FileInfo) {
+        let mut add = |kind, count: u64, detail: String| {
+            if count > 0 {
+                self.notes.add(kind, None, number, file.frames, || detail);
+            }
+        };
+        add(note::SNAP_LENGTH, file.cut_frames, format!("{} frames", file.cut_frames));
+        let dropped = file.dropped_frames.unwrap_or(0);
+        add(note::DROPPED, dropped, format!("{dropped} frames"));
+        add(note::TIME_BACKWARDS, file.frames_back_in_time, format!("{} frames", file.frames_back_in_time));
+        if let Some(damage) = &file.damage {
+            let kind = if damage.kind == crate::error::ErrorKind::CutShort { note::CUT_SHORT } else { note::DAMAGED };
+            add(kind, 1, damage.to_string());
+        }
+    }
+}
+
+impl Outcome {
+    /// Notes on what the sums of each session show.
+    fn note_sessions(&mut self) {
+        for session in self.sessions.all() {
+            let row = &session.row;
+            let [c2s, s2c] = &session.directions;
+            let (main, other) = if c2s.data_messages > s2c.data_messages { (c2s, s2c) } else { (s2c, c2s) };
+            let has_data = main.data_messages > 0;
+            let is_secured = row.time1_security_ns.is_some();
+            let remarks = [
+                (note::NO_DATA, !has_data && !is_secured, String::new()),
+                (note::NO_OPENING, has_data && !is_secured && !row.is_opening_seen, String::new()),
+                (note::NO_LAST_ACK, has_data && main.last_data.is_some() && main.data_last_ack_ns.is_none(), String::new()),
+                (note::BOTH_WAYS, other.data_messages > 0, format!("{} the other way", other.data_messages)),
+                (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
+                (note::STOPPED, row.messages_after_stop > 0, format!("{} messages", row.messages_after_stop)),
+            ];
+            for (kind, _, detail) in remarks.into_iter().filter(|(_, applies, _)| *applies) {
+                self.notes.add(kind, Some(row.session), 0, row.frame_last, || detail);
+            }
+        }
+    }
+}
+
+/// A capture file's row.
+#[must_use]
+pub fn capture_row(file: &FileInfo) -> captures::Row {
+    let mut row = captures::Row {
+        file: Some(Arc::from(file.path.as_str())),
+        frames: file.frames,
+        frame_bytes: file.frame_bytes,
+        captured_bytes: file.captured_bytes,
+        cut_frames: file.cut_frames,
+        time_first_ns: file.first_time_ns,
+        time_last_ns: file.last_time_ns,
+        time_resolution_ns: file.time_resolution_ns,
+        dropped_frames: file.dropped_frames,
+        frames_back_in_time: file.frames_back_in_time,
+        secrets: u32::try_from(file.secrets.len()).unwrap_or(u32::MAX),
+        ..captures::Row::default()
+    };
+    row.format.set(&file.format);
+    for link_type in &file.link_types {
+        row.link_types.more(",").push_str(&link_type.to_string());
+    }
+    for interface in &file.interfaces {
+        row.interfaces.more(",").push_str(interface);
+    }
+    for (_, comment) in &file.comments {
+        row.comments.more("\n").push_str(comment);
+    }
+    if let Some(damage) = &file.damage {
+        row.damage.set(&damage.to_string());
+    }
+    row
+}
