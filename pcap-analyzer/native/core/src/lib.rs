@@ -16,6 +16,8 @@ pub mod envelope;
 
 pub mod schema;
 
+pub mod security;
+
 pub mod exchanges;
 pub mod message;
 pub mod pipeline;
