@@ -1,7 +1,9 @@
 //! The contract of a protocol, the table `PROTOCOLS`, and the choice for a stream.
 
 mod choice;
+mod dtls;
 pub mod framing;
+mod tls;
 
 pub use choice::{choose, is_port_of, DecodeAs, FoundBy};
 
@@ -141,4 +143,4 @@ pub struct Protocol {
 }
 
 /// All protocols. Order decides between probes that are equally sure.
-pub const PROTOCOLS: &[&Protocol] = &[];
+pub const PROTOCOLS: &[&Protocol] = &[&tls::TLS, &dtls::DTLS];

@@ -1,0 +1,45 @@
+//! What the columns of a (D)TLS record say: who pays for its bytes, and its alert.
+
+use super::handshake::Association;
+use super::names;
+use crate::message::Message;
+use std::fmt::Write as _;
+
+/// A length as a column holds it.
+pub fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// All bytes of the record are the security layer's: what handshakes, alerts and changes of keys cost.
+pub fn is_all_security(message: &mut Message, len: usize) {
+    message.security_bytes = count(len);
+}
+
+/// A protected record: `fragment` bytes behind `header` ones. Where the content's size follows from the cipher suite, content is opaque and
+/// all else security; where not, all but the header is opaque.
+#[inline]
+pub fn protect(association: &Association, message: &mut Message, header: usize, fragment: usize) {
+    let content = association.agreement.and_then(|agreement| agreement.content_bytes(fragment));
+    message.facts.is_encrypted = association.agreement.is_none_or(|agreement| agreement.is_encrypted());
+    message.plaintext_bytes = content.map(count);
+    let opaque = content.unwrap_or(fragment);
+    message.security_bytes = count(header + fragment - opaque);
+    message.opaque_bytes = count(opaque);
+}
+
+/// A protected record of the handshake: its content's size is shown, and all bytes are the security layer's.
+pub fn protect_handshake(association: &Association, message: &mut Message, header: usize, fragment: usize) {
+    protect(association, message, header, fragment);
+    is_all_security(message, header + fragment);
+    message.opaque_bytes = 0;
+    message.variant = names::ENCRYPTED;
+    message.facts.is_handshake = true;
+}
+
+/// An alert that can be read: level and description (RFC 8446 §6). Its level decides whether a handshake failed, so it is always shown.
+pub fn show_alert(message: &mut Message, fragment: &[u8]) {
+    let [level, description, ..] = fragment else { return };
+    let name = names::alert(*description);
+    message.variant = name;
+    let _ = write!(message.alert.start(), "{} {name}", names::alert_level(*level));
+}
