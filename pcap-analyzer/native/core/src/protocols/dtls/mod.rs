@@ -36,7 +36,7 @@ pub const DTLS: Protocol = Protocol {
     carrier: Carrier::Datagram,
     ports: PORTS,
     probe,
-    decoder: || Box::new(DtlsDecoder::new()),
+    decoder: |_| Box::new(DtlsDecoder::new()),
     pairing: || Box::new(HandshakePairing::default()),
     wireshark: &[
         ("dtls.record.content_type", "content_type"),

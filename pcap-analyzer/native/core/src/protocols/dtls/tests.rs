@@ -1,6 +1,7 @@
 use super::*;
 use crate::exchanges::{Exchange, Exchanges, Moment};
 use crate::protocols::tls::testing::{assert_answers_keep_the_contract, client_hello, decode_all, extension, server_hello, vector};
+use crate::protocols::Decoding;
 use proptest::prelude::*;
 
 fn numbered(kind: u8, epoch: u16, number: u64, connection_id: &[u8], fragment: &[u8]) -> Vec<u8> {
@@ -22,7 +23,7 @@ fn handshake(kind: u8, seq: u16, body: &[u8]) -> Vec<u8> {
 }
 
 fn run(datagrams: &[(Side, Vec<u8>)]) -> (Vec<Message>, Vec<Exchange>) {
-    let mut decoder = (DTLS.decoder)();
+    let mut decoder = (DTLS.decoder)(&Decoding::default());
     let mut pairing = (DTLS.pairing)();
     let mut exchanges = Exchanges::new(true);
     let mut messages = Vec::new();

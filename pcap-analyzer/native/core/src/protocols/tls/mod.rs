@@ -41,7 +41,7 @@ pub const TLS: Protocol = Protocol {
     carrier: Carrier::Stream,
     ports: PORTS,
     probe,
-    decoder: || Box::new(TlsDecoder::new()),
+    decoder: |_| Box::new(TlsDecoder::new()),
     pairing: || Box::new(HandshakePairing::default()),
     wireshark: &[
         ("tls.record.content_type", "content_type"),

@@ -1,7 +1,7 @@
 //! Builders of records and hellos, and what every decoder owes, for the tests of TLS and DTLS.
 
 use crate::message::{Message, Side};
-use crate::protocols::{Decoder, Input, Protocol, Step};
+use crate::protocols::{Decoder, Decoding, Input, Protocol, Step};
 
 /// `bytes` behind their length in `width` bytes.
 pub fn vector(width: usize, bytes: &[u8]) -> Vec<u8> {
@@ -56,7 +56,7 @@ pub fn decode_all(decoder: &mut dyn Decoder, bytes: &[u8], from: Side) -> Vec<Me
 
 /// Lets a decoder loose on bytes of which only some are at hand, and checks each answer.
 pub fn assert_answers_keep_the_contract(protocol: &Protocol, bytes: &[u8], cut: usize) {
-    let mut decoder = (protocol.decoder)();
+    let mut decoder = (protocol.decoder)(&Decoding::default());
     let _ = (protocol.probe)(bytes);
     let mut at = 0;
     for turn in 0..200 {

@@ -1,6 +1,7 @@
 use super::testing::{assert_answers_keep_the_contract, client_hello, decode, decode_all, extension, server_hello, vector};
 use super::*;
 use crate::exchanges::{Exchange, Exchanges, Moment};
+use crate::protocols::Decoding;
 use proptest::prelude::*;
 
 fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
@@ -19,7 +20,7 @@ fn hello() -> Vec<u8> {
 
 /// A conversation: who sends which record.
 fn run(records: &[(Side, Vec<u8>)]) -> (Vec<Message>, Vec<Exchange>) {
-    let mut decoder = (TLS.decoder)();
+    let mut decoder = (TLS.decoder)(&Decoding::default());
     let mut pairing = (TLS.pairing)();
     let mut exchanges = Exchanges::new(true);
     let mut messages = Vec::new();
