@@ -35,12 +35,13 @@ def convert(source: Path, target: Path, point: str, key_log: str, dropped: int) 
         out += _block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(secrets)) + _padded(secrets))
     options = _option(2, point.encode()) + _option(9, b"\x09") + _option(0, b"")
     out += _block(INTERFACE, struct.pack("<HHI", ETHERNET, 0, 0) + options)
-    count, time_ns = 0, 0
-    for count, (time_ns, original, data) in enumerate(frames(source.read_bytes()), start=1):
+    recorded = list(frames(source.read_bytes()))
+    for time_ns, original, data in recorded:
         head = struct.pack("<IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(data), original)
         out += _block(ENHANCED, head + _padded(data))
+    count, end_ns = len(recorded), recorded[-1][0] if recorded else 0
     counters = _option(4, struct.pack("<Q", count)) + _option(5, struct.pack("<Q", dropped)) + _option(0, b"")
-    out += _block(STATISTICS, struct.pack("<III", 0, time_ns >> 32, time_ns & 0xFFFFFFFF) + counters)
+    out += _block(STATISTICS, struct.pack("<III", 0, end_ns >> 32, end_ns & 0xFFFFFFFF) + counters)
     target.write_bytes(out)
     return count
 

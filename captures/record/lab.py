@@ -26,7 +26,7 @@ def run(*command: str, timeout_s: float = 300) -> str:
 
 
 def address(point: str) -> str:
-    """Return the address of a point; further receivers and senders are `receiver2`, `sender3`, …"""
+    """Return the address of a point; further ones are `receiver2`, `sender3` and on."""
     name, number = point.rstrip("0123456789"), point[len(point.rstrip("0123456789")) :]
     first = int(ADDRESSES[name].rsplit(".", 1)[1])
     return f"192.0.2.{first + 10 * (int(number) - 1) if number else first}"
