@@ -3,6 +3,7 @@ import com.hivemq.client.mqtt.mqtt5.Mqtt5BlockingClient;
 import com.hivemq.client.mqtt.mqtt5.Mqtt5Client;
 import com.hivemq.client.mqtt.mqtt5.Mqtt5ClientBuilder;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** A publisher and a subscriber of `Resource1`, MQTT 5. */
 public final class HiveMq {
@@ -11,7 +12,7 @@ public final class HiveMq {
         Mqtt5ClientBuilder builder = Mqtt5Client.builder().identifier(app.text("role"))
             .serverHost(app.text("server").split(":")[0]).serverPort(app.number("port"));
         if (app.secured()) {
-            builder = builder.sslWithDefaultConfig().simpleAuth().username(app.text("user"))
+            builder = builder.sslConfig().protocols(List.of("TLSv1.3")).applySslConfig().simpleAuth().username(app.text("user"))
                 .password(app.text("password").getBytes(StandardCharsets.UTF_8)).applySimpleAuth();
         }
         Mqtt5BlockingClient client = builder.buildBlocking();

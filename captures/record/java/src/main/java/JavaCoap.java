@@ -10,9 +10,10 @@ import com.mbed.coap.server.TcpCoapServer;
 import com.mbed.coap.server.observe.NotificationsReceiver;
 import com.mbed.coap.server.observe.ObserversManager;
 import com.mbed.coap.transport.TransportContext;
-import com.mbed.coap.transport.javassl.SSLSocketClientTransport;
 import com.mbed.coap.transport.javassl.SocketClientTransport;
 import com.mbed.coap.transport.udp.DatagramSocketTransport;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -75,7 +76,7 @@ public final class JavaCoap {
         app.begin();
         CoapClient client = app.secured()
             ? TcpCoapServer.builder().notificationsReceiver(receiver)
-                .transport(new SSLSocketClientTransport(server, (SSLSocketFactory) SSLSocketFactory.getDefault(), false))
+                .transport(new SocketClientTransport(server, SSLSocketFactory.getDefault(), false))
                 .buildClient(server)
             : CoapServer.builder().notificationsReceiver(receiver)
                 .transport(new DatagramSocketTransport(0)).buildClient(server);
@@ -97,8 +98,9 @@ public final class JavaCoap {
             try (ServerSocket listener = SSLServerSocketFactory.getDefault().createServerSocket(port)) {
                 socket = listener.accept();
             }
-            inputStream = socket.getInputStream();
-            outputStream = socket.getOutputStream();
+            inputStream = new BufferedInputStream(socket.getInputStream());
+            outputStream = new BufferedOutputStream(socket.getOutputStream());
+            listener.onConnected((InetSocketAddress) socket.getRemoteSocketAddress());
         }
     }
 }
