@@ -1,8 +1,11 @@
 import static java.util.concurrent.CompletableFuture.completedFuture;
 
 import com.mbed.coap.client.CoapClient;
+import com.mbed.coap.exception.CoapException;
+import com.mbed.coap.packet.CoapPacket;
 import com.mbed.coap.packet.CoapRequest;
 import com.mbed.coap.packet.CoapResponse;
+import com.mbed.coap.packet.CoapTcpPacketSerializer;
 import com.mbed.coap.packet.SeparateResponse;
 import com.mbed.coap.server.CoapServer;
 import com.mbed.coap.server.RouterService;
@@ -101,6 +104,12 @@ public final class JavaCoap {
             inputStream = new BufferedInputStream(socket.getInputStream());
             outputStream = new BufferedOutputStream(socket.getOutputStream());
             listener.onConnected((InetSocketAddress) socket.getRemoteSocketAddress());
+        }
+
+        @Override
+        public void sendPacket0(CoapPacket packet) throws CoapException, IOException {
+            CoapTcpPacketSerializer.writeTo(outputStream, packet);
+            outputStream.flush();
         }
     }
 }
