@@ -1,1 +1,258 @@
 //! Classes and Arrow streams of pcapstat-core for Python; no logic lives here.
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use pcapstat_core::capture::{self, Input, Source};
+use pcapstat_core::error::{Error, ErrorKind};
+use pcapstat_core::message::Side;
+use pcapstat_core::note::NOTES;
+use pcapstat_core::pipeline::{self, tables, NoRows, Options, Outcome};
+use pcapstat_core::protocols::{Carrier, DecodeAs, Decoding, Port, PROTOCOLS};
+use pcapstat_core::schema::{Value, TABLES};
+use pcapstat_core::sessions::Choices;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
+
+pyo3::create_exception!(
+    _native,
+    NativeError,
+    PyException,
+    "A capture that cannot be read: kind, path, offset, frame, cause and remedy are attributes."
+);
+
+fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let raised = NativeError::new_err(error.to_string());
+    let kind = match error.kind {
+        ErrorKind::Unreadable => "unreadable",
+        ErrorKind::Empty => "empty",
+        ErrorKind::NotACapture => "not-a-capture",
+        ErrorKind::UnknownVersion => "unknown-version",
+        ErrorKind::CutShort => "cut-short",
+        ErrorKind::Damaged => "damaged",
+    };
+    let set = || -> PyResult<()> {
+        let value = raised.value(py);
+        value.setattr("kind", kind)?;
+        value.setattr("path", &error.path)?;
+        value.setattr("offset", error.offset)?;
+        value.setattr("frame", error.frame)?;
+        value.setattr("cause", &error.cause)?;
+        value.setattr("remedy", error.remedy)
+    };
+    set().err().unwrap_or(raised)
+}
+
+fn to_python<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Value::Float(number) => number.into_pyobject(py)?.into_any(),
+        Value::Bool(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+        Value::Text(text) => text.into_pyobject(py)?.into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+        Value::List(values) => {
+            let items = values.into_iter().map(|value| to_python(py, value)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+    })
+}
+
+fn row<'py>(py: Python<'py>, values: Vec<(&'static str, Value)>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in values {
+        dict.set_item(name, to_python(py, value)?)?;
+    }
+    Ok(dict)
+}
+
+fn rows<'py>(py: Python<'py>, rows: impl Iterator<Item = Vec<(&'static str, Value)>>) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, rows.map(|values| row(py, values)).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Version of the core.
+#[pyfunction]
+const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// All tables with their columns: name, `data_type`, unit, doc.
+#[pyfunction]
+fn schema(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let text = |text: &str| Value::Text(text.trim().to_owned());
+    let described = TABLES.iter().map(|table| {
+        let columns = rows(
+            py,
+            table.columns.iter().map(|column| {
+                vec![
+                    ("name", text(column.name)),
+                    ("data_type", text(column.data_type)),
+                    ("unit", text(column.unit)),
+                    ("doc", text(column.doc)),
+                ]
+            }),
+        )?;
+        let dict = row(py, vec![("name", text(table.name)), ("doc", text(table.doc))])?;
+        dict.set_item("columns", columns)?;
+        Ok(dict)
+    });
+    PyList::new(py, described.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// All protocols: name, `decode_as`, standards, carrier, ports, Wireshark's field names with our columns.
+#[pyfunction]
+fn protocols(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let text = |text: &str| Value::Text(text.to_owned());
+    rows(
+        py,
+        PROTOCOLS.iter().map(|protocol| {
+            let carrier = match protocol.carrier {
+                Carrier::Datagram => "datagram",
+                Carrier::Stream => "stream",
+            };
+            let port = |port: &Port| match port {
+                Port::Udp(number) => Value::Text(format!("udp.port=={number}")),
+                Port::Tcp(number) => Value::Text(format!("tcp.port=={number}")),
+            };
+            let wireshark = protocol.wireshark.iter().map(|(field, column)| Value::List(vec![text(field), text(column)]));
+            vec![
+                ("name", text(protocol.name)),
+                ("decode_as", text(protocol.decode_as)),
+                ("standards", Value::List(protocol.standards.iter().map(|standard| text(standard)).collect())),
+                ("carrier", text(carrier)),
+                ("ports", Value::List(protocol.ports.iter().map(port).collect())),
+                ("wireshark", Value::List(wireshark.collect())),
+            ]
+        }),
+    )
+}
+
+/// All kinds of notes: note, text, affects.
+#[pyfunction]
+fn note_kinds(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let text = |text: &str| Value::Text(text.to_owned());
+    rows(py, NOTES.iter().map(|kind| vec![("note", text(kind.id)), ("text", text(kind.text)), ("affects", text(kind.affects))]))
+}
+
+/// The messages in bytes that come from no capture, as rows of the table messages.
+#[pyfunction]
+#[pyo3(signature = (protocol, data, from_client = true))]
+fn decode<'py>(py: Python<'py>, protocol: &str, data: &[u8], from_client: bool) -> PyResult<Bound<'py, PyList>> {
+    let from = if from_client { Side::Client } else { Side::Server };
+    let (messages, _) = pipeline::decode(protocol, data, from, &Decoding::default())
+        .ok_or_else(|| PyValueError::new_err(format!("no protocol \"{protocol}\"; pcapstat schema lists them")))?;
+    rows(py, messages.iter().map(pcapstat_core::schema::messages::Row::values))
+}
+
+/// A capture to be read, in one or several files. Each call makes one pass.
+#[pyclass(frozen)]
+struct Reader {
+    paths: Vec<String>,
+    options: Options,
+}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, show_payload = false, show_secrets = false))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        paths: Vec<String>,
+        decode_as: Vec<String>,
+        stop_after: Option<u64>,
+        payload_size: Option<u32>,
+        mqtt_version: Option<u8>,
+        show_payload: bool,
+        show_secrets: bool,
+    ) -> PyResult<Self> {
+        let decode_as = decode_as.iter().map(|rule| DecodeAs::parse(rule)).collect::<Result<_, _>>().map_err(PyValueError::new_err)?;
+        let choices = Choices { stop_after, payload_size_bytes: payload_size };
+        let decoding = Decoding { mqtt_version };
+        Ok(Self { paths, options: Options { decode_as, choices, decoding, show_payload, show_secrets, ..Options::default() } })
+    }
+
+    /// One pass; the sums of all sessions as dictionaries of rows.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let outcome = py.detach(|| pipeline::run(self.inputs(), &self.options, &mut NoRows)).map_err(|error| raise(py, &error))?;
+        to_dict(py, &outcome)
+    }
+
+    /// One pass that fills a table, as an Arrow stream.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
+        let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
+        let source = py.detach(|| self.open()).map_err(|error| raise(py, &error))?;
+        let (batches, damage) =
+            tables::start(source, self.options.clone(), table.name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
+        Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), damage })
+    }
+}
+
+impl Reader {
+    fn inputs(&self) -> Vec<Input> {
+        self.paths.iter().map(|path| Input::named(path)).collect()
+    }
+
+    fn open(&self) -> Result<Box<dyn Source>, Error> {
+        capture::open(self.inputs())
+    }
+}
+
+fn to_dict<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("sessions", rows(py, outcome.session_rows().map(|row| row.values()))?)?;
+    dict.set_item("directions", rows(py, outcome.direction_rows().map(|row| row.values()))?)?;
+    dict.set_item("kinds", rows(py, outcome.kind_rows().map(|row| row.values()))?)?;
+    dict.set_item("timings", rows(py, outcome.timing_rows().map(|row| row.values()))?)?;
+    dict.set_item("notes", rows(py, outcome.note_rows().map(|row| row.values()))?)?;
+    dict.set_item("captures", rows(py, outcome.capture_rows().map(|row| row.values()))?)?;
+    dict.set_item("messages", outcome.messages)?;
+    let number = |number: u64| Value::Integer(number.into());
+    let text = |text: &str| Value::Text(text.to_owned());
+    let others = outcome
+        .others
+        .iter()
+        .map(|(protocol, (frames, bytes))| vec![("protocol", text(protocol)), ("frames", number(*frames)), ("bytes", number(*bytes))]);
+    dict.set_item("others", rows(py, others)?)?;
+    let ports = outcome.unmatched_ports.iter().map(|((transport, port), (packets, bytes))| {
+        vec![("transport", text(transport)), ("port", number((*port).into())), ("packets", number(*packets)), ("bytes", number(*bytes))]
+    });
+    dict.set_item("unmatched_ports", rows(py, ports)?)?;
+    Ok(dict)
+}
+
+/// A table on its way, by Arrow's PyCapsule interface; can be taken once.
+#[pyclass(frozen)]
+struct ArrowStream {
+    batches: std::sync::Mutex<Option<tables::Batches>>,
+    damage: tables::Damage,
+}
+
+#[pymethods]
+impl ArrowStream {
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = self.batches.lock().ok().and_then(|mut batches| batches.take());
+        let batches = batches.ok_or_else(|| PyRuntimeError::new_err("the stream was taken already; ask for the table again"))?;
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+    }
+
+    /// What damaged inputs had to say, one line each; complete once the stream has ended.
+    #[getter]
+    fn damage(&self) -> Vec<String> {
+        self.damage.lock().map(|damage| damage.clone()).unwrap_or_default()
+    }
+}
+
+/// The native core of pcapstat.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("NativeError", module.py().get_type::<NativeError>())?;
+    module.add_class::<Reader>()?;
+    module.add_class::<ArrowStream>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(protocols, module)?)?;
+    module.add_function(wrap_pyfunction!(note_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(decode, module)?)?;
+    Ok(())
+}

@@ -3,8 +3,11 @@
 mod back;
 mod desk;
 mod front;
+mod single;
+pub mod tables;
 
 pub use front::Others;
+pub use single::decode;
 
 use crate::capture::{self, FileInfo, Input, Source};
 use crate::error::Error;

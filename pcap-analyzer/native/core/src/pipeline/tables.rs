@@ -1,0 +1,201 @@
+//! Tables as Arrow batches: streamed while the pass goes on (messages, exchanges), or made of its outcome.
+
+use super::{capture_row, run_source, Options, Outcome, Sink};
+use crate::capture::Source;
+use crate::note::Note;
+use crate::schema::{captures, directions, exchanges, kinds, messages, notes, sessions, timings};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::{Arc, Mutex};
+
+/// Rows in a batch.
+const ROWS: usize = 1 << 15;
+/// Batches that wait to be taken.
+const WAITING: usize = 2;
+
+/// Sends rows on in batches.
+struct BatchSink {
+    sender: SyncSender<Result<RecordBatch, ArrowError>>,
+    messages: messages::Builder,
+    exchanges: exchanges::Builder,
+    is_closed: bool,
+}
+
+impl BatchSink {
+    fn send(&mut self, batch: Result<RecordBatch, ArrowError>) {
+        self.is_closed |= self.sender.send(batch).is_err();
+    }
+
+    fn flush(&mut self) {
+        if !self.messages.is_empty() {
+            let batch = self.messages.finish();
+            self.send(batch);
+        }
+        if !self.exchanges.is_empty() {
+            let batch = self.exchanges.finish();
+            self.send(batch);
+        }
+    }
+}
+
+impl Sink for BatchSink {
+    fn message(&mut self, row: &messages::Row) {
+        self.messages.append(row);
+        if self.messages.len() >= ROWS {
+            self.flush();
+        }
+    }
+
+    fn exchange(&mut self, row: &exchanges::Row) {
+        self.exchanges.append(row);
+        if self.exchanges.len() >= ROWS {
+            self.flush();
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}
+
+/// A table's batches as they come.
+pub struct Batches {
+    /// The table's schema.
+    pub schema: SchemaRef,
+    receiver: Receiver<Result<RecordBatch, ArrowError>>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl arrow_array::RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// What damaged inputs had to say, known once the batches have ended.
+pub type Damage = Arc<Mutex<Vec<String>>>;
+
+/// The schema of a table.
+#[must_use]
+pub fn schema(table: &str) -> Option<SchemaRef> {
+    Some(match table {
+        "messages" => messages::Builder::schema(),
+        "exchanges" => exchanges::Builder::schema(),
+        "sessions" => sessions::Builder::schema(),
+        "directions" => directions::Builder::schema(),
+        "kinds" => kinds::Builder::schema(),
+        "timings" => timings::Builder::schema(),
+        "notes" => notes::Builder::schema(),
+        "captures" => captures::Builder::schema(),
+        _ => return None,
+    })
+}
+
+/// Starts a pass in a thread of its own that fills `table`. None where there is no such table.
+#[must_use]
+pub fn start(mut source: Box<dyn Source>, mut options: Options, table: &'static str) -> Option<(Batches, Damage)> {
+    let schema = schema(table)?;
+    let (sender, receiver) = sync_channel(WAITING);
+    let damage = Damage::default();
+    let told = Arc::clone(&damage);
+    options.wants_messages = table == "messages";
+    options.wants_exchanges = table == "exchanges";
+    std::thread::spawn(move || {
+        let (messages, exchanges) = Default::default();
+        let mut sink = BatchSink { sender, messages, exchanges, is_closed: false };
+        match run_source(source.as_mut(), &options, &mut sink) {
+            Ok(outcome) => {
+                sink.flush();
+                if let Some(batch) = outcome.batch(table) {
+                    sink.send(batch);
+                }
+                if let Ok(mut told) = told.lock() {
+                    told.extend(outcome.files.iter().filter_map(|file| file.damage.as_ref()).map(ToString::to_string));
+                }
+            }
+            Err(error) => sink.send(Err(ArrowError::ExternalError(Box::new(error)))),
+        }
+    });
+    Some((Batches { schema, receiver }, damage))
+}
+
+impl Outcome {
+    /// One of the tables that a pass without rows fills.
+    fn batch(&self, table: &str) -> Option<Result<RecordBatch, ArrowError>> {
+        macro_rules! batch {
+            ($table:ident, $rows:ident) => {{
+                let mut builder = $table::Builder::default();
+                for row in self.$rows() {
+                    builder.append(&row);
+                }
+                Some(builder.finish())
+            }};
+        }
+        match table {
+            "sessions" => batch!(sessions, session_rows),
+            "directions" => batch!(directions, direction_rows),
+            "kinds" => batch!(kinds, kind_rows),
+            "timings" => batch!(timings, timing_rows),
+            "notes" => batch!(notes, note_rows),
+            "captures" => batch!(captures, capture_rows),
+            _ => None,
+        }
+    }
+
+    /// Rows of the table `sessions`.
+    pub fn session_rows(&self) -> impl Iterator<Item = sessions::Row> + '_ {
+        self.sessions.all().iter().map(crate::sessions::Session::session_row)
+    }
+
+    /// Rows of the table `directions`.
+    pub fn direction_rows(&self) -> impl Iterator<Item = directions::Row> + '_ {
+        self.sessions.all().iter().flat_map(crate::sessions::Session::direction_rows)
+    }
+
+    /// Rows of the table `kinds`.
+    pub fn kind_rows(&self) -> impl Iterator<Item = kinds::Row> + '_ {
+        self.sessions.all().iter().flat_map(crate::sessions::Session::kind_rows)
+    }
+
+    /// Rows of the table `timings`.
+    pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
+        self.sessions.all().iter().flat_map(crate::sessions::Session::timing_rows)
+    }
+
+    /// Rows of the table `notes`.
+    pub fn note_rows(&self) -> impl Iterator<Item = notes::Row> + '_ {
+        self.notes.rows().map(|note| self.note_row(note))
+    }
+
+    /// Rows of the table `captures`.
+    pub fn capture_rows(&self) -> impl Iterator<Item = captures::Row> + '_ {
+        self.files.iter().map(capture_row)
+    }
+
+    fn note_row(&self, note: &Note) -> notes::Row {
+        let mut row = notes::Row {
+            note: note.kind.id,
+            session: note.session,
+            file: self.files.get(usize::from(note.file)).map(|file| Arc::from(file.path.as_str())),
+            frame_first: note.frame_first,
+            frame_last: note.frame_last,
+            count: note.count,
+            affects: note.kind.affects,
+            ..notes::Row::default()
+        };
+        row.text.set(note.kind.text);
+        if !note.detail.is_empty() {
+            let text = row.text.more(": ");
+            text.push_str(&note.detail);
+        }
+        row
+    }
+}
