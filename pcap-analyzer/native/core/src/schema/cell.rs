@@ -71,10 +71,12 @@ impl Text {
 
     /// The text to be added to, with `separator` before the addition where something stands there already.
     pub fn more(&mut self, separator: &str) -> &mut String {
-        if self.is_present && !self.text.is_empty() {
+        if !self.is_present {
+            return self.start();
+        }
+        if !self.text.is_empty() {
             self.text.push_str(separator);
         }
-        self.is_present = true;
         &mut self.text
     }
 }
@@ -341,5 +343,21 @@ impl CellBuilder<Vec<u64>> for ListBuilder<PrimitiveBuilder<UInt64Type>> {
     }
     fn finish(&mut self) -> ArrayRef {
         Arc::new(Self::finish(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_text_begins_anew_behind_a_reset() {
+        let mut text = Text::default();
+        text.more(",").push_str("of the row before");
+        text.reset();
+        text.more(",").push_str("one");
+        text.more(",").push_str("two");
+
+        assert_eq!(Some("one,two"), text.get());
     }
 }
