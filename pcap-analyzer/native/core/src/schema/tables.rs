@@ -81,7 +81,7 @@ table! {
         is_after_gap: bool [""],
         /// What breaks the format, with offset, field and section.
         malformed: Text [""],
-        /// Message ID (RFC 7252 §3), packet identifier (MQTT 5 §2.2.1).
+        /// Message ID (RFC 7252 §3), packet identifier (MQTT 5 §2.2.1), message_seq of a DTLS record's first handshake message (RFC 6347 §4.2.2).
         message_id: Option<u16> [""],
         /// Protocol version: CoAP Ver, MQTT protocol version (3, 4, 5), record's legacy version (0x0303).
         version: Option<u16> [""],
@@ -157,7 +157,7 @@ table! {
         has_password: Option<bool> [""],
         /// MQTT CONNECT: Will topic (MQTT 5 §3.1.3.3).
         will_topic: Text [""],
-        /// TLS content type of the record (RFC 8446 §5.1, RFC 9147 §4).
+        /// TLS content type of the record as it is on the wire (RFC 8446 §5.1, RFC 9147 §4); none where DTLS 1.3 hides it.
         content_type: Option<u8> [""],
         /// TLS handshake messages in the record joined by a comma (RFC 8446 §4).
         handshake_types: Text [""],

@@ -37,7 +37,7 @@ struct Handshake {
 
 impl Pairing for HandshakePairing {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        if !message.facts.is_handshake {
+        if !message.facts.is_handshake || message.kind == "Alert" {
             return self.other(message, at, exchanges);
         }
         let id = if message.is_retransmission { self.repeat(message, at, exchanges) } else { self.handshake(message, from, at, exchanges) };
@@ -50,7 +50,7 @@ impl Pairing for HandshakePairing {
 }
 
 impl HandshakePairing {
-    /// A record that is none of a handshake.
+    /// A record that does not carry a handshake on.
     #[inline]
     fn other(&mut self, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let mut placement = Placement { is_retransmission: message.is_retransmission, ..Placement::default() };

@@ -36,8 +36,10 @@ pub fn protect_handshake(association: &Association, message: &mut Message, heade
     message.facts.is_handshake = true;
 }
 
-/// An alert that can be read: level and description (RFC 8446 §6). Its level decides whether a handshake failed, so it is always shown.
+/// An alert in the clear: level and description (RFC 8446 §6). Its level decides whether a handshake failed, so it is always shown. Once a handshake
+/// is completed alerts are protected, so this one is counted with the handshake.
 pub fn show_alert(message: &mut Message, fragment: &[u8]) {
+    message.facts.is_handshake = true;
     let [level, description, ..] = fragment else { return };
     let name = names::alert(*description);
     message.variant = name;
