@@ -49,17 +49,8 @@ pub const DTLS: Protocol = Protocol {
     ],
 };
 
-/// CoAP over DTLS (RFC 7252 §12.7), OpenSSL's example port, and others whose port IANA reserves for DTLS (RFC 8094, RFC 5415, RFC 5953, RFC 6012, STUN).
-const PORTS: &[Port] = &[
-    Port::Udp(5684),
-    Port::Udp(4433),
-    Port::Udp(853),
-    Port::Udp(5246),
-    Port::Udp(5247),
-    Port::Udp(5349),
-    Port::Udp(6514),
-    Port::Udp(10161),
-];
+/// CoAP over DTLS (RFC 7252 §12.7), OpenSSL's example port, and others whose port IANA reserves for DTLS (RFC 8094, STUN, RFC 6012, RFC 6353).
+const PORTS: &[Port] = &[Port::Udp(5684), Port::Udp(4433), Port::Udp(853), Port::Udp(5349), Port::Udp(6514), Port::Udp(10161)];
 
 /// Records that fill the datagram exactly, the first of a version that is in use, are enough; unified headers could be anything's.
 fn probe(bytes: &[u8]) -> Likely {

@@ -51,6 +51,8 @@ pub struct Association {
     offered_connection_id: Option<u8>,
     is_raw_public_key: bool,
     is_server_hello_done: bool,
+    /// The server asked for another ClientHello, as only (D)TLS 1.3 does.
+    is_retried: bool,
     /// Lengths of the connection IDs in the records that each side sends (RFC 9146 §3); none where not agreed.
     pub connection_id_bytes: [Option<u8>; 2],
     /// What the ServerHello agreed; none before it, and where the capture began behind it.
@@ -106,6 +108,7 @@ impl Association {
             }
             (names::SERVER_HELLO, _) if body.get(2..34) == Some(&RETRY_RANDOM) => {
                 let _ = ServerHello::read(body).map(|hello| self.show(&hello, message));
+                self.is_retried = true;
                 return names::HELLO_RETRY_REQUEST;
             }
             (names::SERVER_HELLO, _) => {
@@ -147,6 +150,7 @@ impl Association {
     fn agree(&mut self, hello: &ServerHello<'_>, message: &mut Message) {
         self.is_changed = [false; 2];
         self.is_server_hello_done = false;
+        self.is_retried = false;
         self.is_raw_public_key = hello.is_raw_public_key;
         self.connection_id_bytes = match (hello.connection_id, self.offered_connection_id) {
             (Some(servers), Some(clients)) => [Some(servers), Some(clients)],
@@ -200,14 +204,11 @@ impl Association {
 
     /// A side sent ChangeCipherSpec: up to TLS 1.2 its records are protected from here on; in TLS 1.3 it means nothing (RFC 8446 §5).
     pub fn change_cipher_spec(&mut self, from: Side, message: &mut Message) {
-        let Some(agreement) = self.agreement else {
-            return self.set_changed(from);
-        };
-        if agreement.version.is_13() {
+        if self.is_retried || self.is_13() {
             return;
         }
         let is_first = !self.is_changed.contains(&true);
-        if from == Side::Server && is_first && !self.is_server_hello_done {
+        if from == Side::Server && is_first && self.agreement.is_some() && !self.is_server_hello_done {
             message.facts.authentication = Some("resumption");
         }
         self.set_changed(from);

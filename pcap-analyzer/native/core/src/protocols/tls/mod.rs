@@ -118,7 +118,7 @@ impl Header {
 fn probe(bytes: &[u8]) -> Likely {
     let Some(header) = Header::read(bytes) else { return Likely::No };
     if header.fault().is_some() || header.length == 0 {
-        return if sslv2_client_hello(bytes).is_some() { Likely::Maybe } else { Likely::No };
+        return if sslv2_client_hello(bytes).is_some() { Likely::Yes } else { Likely::No };
     }
     match (header.content_type, bytes.get(HEADER)) {
         (HANDSHAKE, Some(&(names::CLIENT_HELLO | names::SERVER_HELLO))) => Likely::Yes,
@@ -126,12 +126,17 @@ fn probe(bytes: &[u8]) -> Likely {
     }
 }
 
+/// The version of records in the format of SSL 2.0.
+const SSL_2_0: u16 = 0x0002;
+
 /// The length of a ClientHello in the format of SSL 2.0 (RFC 5246 Appendix E.2).
 fn sslv2_client_hello(bytes: &[u8]) -> Option<usize> {
-    let [l1, l2, names::CLIENT_HELLO, v1, v2, ..] = *bytes else { return None };
+    let [l1, l2, names::CLIENT_HELLO, v1, v2, c1, c2, s1, s2, n1, n2, ..] = *bytes else { return None };
+    let number = |high, low| usize::from(u16::from_be_bytes([high, low]));
+    let (length, suites, session_id, challenge) = (number(l1 & 0x7f, l2), number(c1, c2), number(s1, s2), number(n1, n2));
     let is_version = matches!((v1, v2), (3, 0..=4) | (0, 2));
-    let length = usize::from(u16::from_be_bytes([l1 & 0x7f, l2]));
-    (l1 & 0x80 != 0 && is_version && length >= 9).then_some(2 + length)
+    let adds_up = length == 9 + suites + session_id + challenge && suites.is_multiple_of(3) && (16..=32).contains(&challenge);
+    (l1 & 0x80 != 0 && is_version && adds_up).then_some(2 + length)
 }
 
 /// Which side's records of TLS 1.3 are still taken for the handshake (see the module's head).
@@ -201,17 +206,23 @@ impl TlsDecoder {
 
     /// No record of TLS: SSL 2.0's ClientHello at the start, or bytes until the next record (STARTTLS talks in the clear first).
     fn other(&mut self, input: Input<'_>, message: &mut Message, why: Malformed) -> Step {
-        if let Some(len) = sslv2_client_hello(input.bytes).filter(|_| !self.is_started) {
-            if input.wire_bytes < len {
-                return Step::NeedMore { at_least: len };
-            }
-            self.is_started = true;
-            message.kind = "Handshake";
-            message.variant = "Client Hello";
-            message.facts.is_handshake = true;
-            is_all_security(message, len);
-            return Step::Message { len };
+        let hello = sslv2_client_hello(input.bytes).filter(|_| !self.is_started);
+        let Some(len) = hello else { return self.give_up(input, why) };
+        if input.wire_bytes < len {
+            return Step::NeedMore { at_least: len };
         }
+        self.is_started = true;
+        (message.kind, message.variant, message.version) = ("Handshake", "Client Hello", Some(SSL_2_0));
+        if message.wants_text {
+            message.handshake_types.set("Client Hello");
+        }
+        message.facts.is_handshake = true;
+        is_all_security(message, len);
+        Step::Message { len }
+    }
+
+    /// No record: all up to the next one.
+    fn give_up(&self, input: Input<'_>, why: Malformed) -> Step {
         let is_start = |at: &usize| input.bytes.get(*at..).is_some_and(|rest| self.is_boundary(rest, Side::Client));
         let len = (1..input.bytes.len()).find(is_start).unwrap_or(input.wire_bytes);
         Step::Malformed { len, why }
@@ -270,7 +281,7 @@ impl TlsDecoder {
     fn handshake(&mut self, header: &Header, fragment: &[u8], from: Side, message: &mut Message) {
         let length = usize::from(header.length);
         let Some(reassembly) = self.reassembly.get_mut(from.index()) else { return };
-        let is_known = fragment.first().is_some_and(|kind| names::handshake_type(*kind).is_some());
+        let is_known = matches!(fragment, [kind, 0..=1, ..] if names::handshake_type(*kind).is_some());
         if self.association.has_changed(from) || !(reassembly.is_pending() || is_known) {
             reassembly.clear();
             return protect_handshake(&self.association, message, HEADER, length);

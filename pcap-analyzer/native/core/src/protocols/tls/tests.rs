@@ -140,7 +140,7 @@ fn a_hello_retry_request_belongs_to_the_handshake_and_is_no_answer() {
     let (messages, exchanges) = run(&[
         (Client, hello()),
         (Server, record(22, &handshake(2, &retry))),
-        (Client, hello()),
+        (Client, [record(20, &[1]), hello()].concat()),
         (Server, record(22, &handshake(2, &server_hello(0x0303, b"id", 0x1301, &[version_13()])))),
         (Server, record(23, &[0; 900])),
         (Client, record(23, &[0; 53])),
@@ -194,10 +194,12 @@ fn clear_text_before_tls_is_given_up_to_the_first_record() {
 /// RFC 5246 Appendix E.2.
 #[test]
 fn a_client_hello_of_ssl_2_0_is_recognised() {
-    let hello = [&[0x80, 12, 1, 3, 1, 0, 3, 0, 0, 0, 0][..], &[0, 0, 5]].concat();
+    let hello = [&[0x80, 28, 1, 3, 1, 0, 3, 0, 0, 0, 16][..], &[0, 0, 5], &[7; 16]].concat();
     let (step, message) = decode(&mut TlsDecoder::new(), &hello, Side::Client);
 
-    assert_eq!((Step::Message { len: 14 }, "Client Hello", 14), (step, message.variant, message.security_bytes));
+    assert_eq!((Step::Message { len: 30 }, "Client Hello", 30), (step, message.variant, message.security_bytes));
+    assert_eq!((Likely::Yes, Some(SSL_2_0)), (probe(&hello), message.version));
+    assert_eq!(Likely::No, probe(&[&[0x80, 29][..], &hello[2..]].concat()));
 }
 
 /// The records of a handshake, to be fed in other ways.
