@@ -1,5 +1,17 @@
 //! The cursor all decoders read with: each read says, when it fails, where it stood and how many bytes it wanted.
 
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// A hash of bytes for finding equal ones within one run; never 0.
+#[inline]
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish() | 1
+}
+
 /// A read that went beyond the bytes at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short {

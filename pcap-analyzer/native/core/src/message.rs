@@ -105,6 +105,10 @@ pub struct Message {
     pub wants_secrets: bool,
     /// What it tells about its session.
     pub facts: Facts,
+    /// The kind's number in its protocol: MQTT control packet type.
+    pub number: u8,
+    /// The (last) reason or return code of an acknowledgement.
+    pub result: Option<u8>,
     /// CoAP token.
     pub token: Token,
     /// Hash of what it is about (CoAP Uri-Path and Uri-Query with the cache key's other options, MQTT topic with an alias resolved); 0 where unknown.
@@ -123,6 +127,7 @@ impl Message {
     pub fn clear(&mut self) {
         self.row.clear();
         self.facts = Facts::default();
+        (self.number, self.result) = (0, None);
         self.token = Token::default();
         self.subject_hash = 0;
         self.payload_digest = 0;

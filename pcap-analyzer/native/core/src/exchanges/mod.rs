@@ -1,7 +1,9 @@
 //! Remembers who waits for an answer: the exchanges that are open, whatever their protocol, and what became of them.
 
+mod links;
 mod open;
 
+pub use links::PublicationId;
 pub use open::{Event, Exchange, ExchangeId, Exchanges, Timing};
 
 /// Where and when a message became complete.

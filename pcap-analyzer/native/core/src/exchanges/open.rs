@@ -1,5 +1,6 @@
 //! The open exchanges of all conversations in one place, with a bound only in what is open.
 
+use super::links::Links;
 use super::Moment;
 use crate::message::{Message, Parts, Side, Token};
 
@@ -75,6 +76,11 @@ pub enum Event {
         /// The bytes.
         parts: Parts,
     },
+    /// A publication of this session was delivered to nobody in the capture.
+    Undelivered {
+        /// The publisher's session.
+        session: u32,
+    },
 }
 
 /// An exchange as it is known so far. Times are of first transmissions.
@@ -144,7 +150,8 @@ pub struct Exchanges {
     next: u64,
     wants_rows: bool,
     ended: Vec<Exchange>,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
+    pub(super) links: Links,
 }
 
 impl Exchanges {
@@ -292,6 +299,7 @@ impl Exchanges {
 
     /// The capture ends: what nobody let go is let go.
     pub fn finish(&mut self) {
+        self.finish_links();
         for slot in 0..self.slots.len() {
             let Some(exchange) = self.slots.get(slot).filter(|exchange| exchange.from.is_some()) else { continue };
             self.forget(ExchangeId { number: exchange.number, slot: u32::try_from(slot).unwrap_or(u32::MAX) });

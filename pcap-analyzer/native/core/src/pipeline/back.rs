@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
-const TRIES: u8 = 8;
+const TRIES: u8 = 32;
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
 const IN_FLIGHT: usize = 64;
 /// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).

@@ -174,6 +174,7 @@ impl Outcome {
                 (note::NO_LAST_ACK, has_data && main.last_data.is_some() && main.data_last_ack_ns.is_none(), String::new()),
                 (note::BOTH_WAYS, other.data_messages > 0, format!("{} the other way", other.data_messages)),
                 (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
+                (note::UNDELIVERED, session.undelivered > 0, format!("{} publications", session.undelivered)),
                 (note::STOPPED, row.messages_after_stop > 0, format!("{} messages", row.messages_after_stop)),
             ];
             for (kind, _, detail) in remarks.into_iter().filter(|(_, applies, _)| *applies) {

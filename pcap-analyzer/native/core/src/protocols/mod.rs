@@ -3,6 +3,7 @@
 mod choice;
 mod dtls;
 pub mod framing;
+mod mqtt;
 mod tls;
 
 pub use choice::{choose, is_port_of, DecodeAs, FoundBy};
@@ -143,4 +144,4 @@ pub struct Protocol {
 }
 
 /// All protocols. Order decides between probes that are equally sure.
-pub const PROTOCOLS: &[&Protocol] = &[&tls::TLS, &dtls::DTLS];
+pub const PROTOCOLS: &[&Protocol] = &[&mqtt::MQTT, &tls::TLS, &dtls::DTLS];

@@ -115,6 +115,8 @@ pub struct Session {
     pub kinds: Vec<KindCount>,
     /// Measured times by name and kind of exchange.
     pub timings: Vec<(Timing, &'static str, Samples)>,
+    /// Publications that no captured subscriber received.
+    pub undelivered: u64,
     last_handshake: Option<(Side, i64)>,
     is_data_seen: bool,
     stop: Stop,
@@ -143,6 +145,7 @@ impl Session {
             directions: Default::default(),
             kinds: Vec::new(),
             timings: Vec::new(),
+            undelivered: 0,
             last_handshake: None,
             is_data_seen: false,
             stop: Stop::Not,

@@ -48,6 +48,11 @@ impl Sessions {
                     session.ended(outcome);
                 }
             }
+            Event::Undelivered { session } => {
+                if let Some(session) = self.get_mut(session) {
+                    session.undelivered += 1;
+                }
+            }
             Event::PublisherLeg { session, from, ref parts } => {
                 if let Some(session) = self.get_mut(session) {
                     session.publisher_leg(from, parts);

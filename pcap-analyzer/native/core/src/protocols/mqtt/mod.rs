@@ -1,0 +1,196 @@
+//! MQTT 3.1, 3.1.1 (OASIS 2014, ISO/IEC 20922) and 5 (OASIS 2019).
+//!
+//! Byte columns: properties with their length field are option bytes, the application message of a PUBLISH is payload, all else is header
+//! (client identifier, Will and topic among it).
+
+mod packets;
+mod pairing;
+mod properties;
+
+use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Port, Protocol, Step};
+use crate::bytes::Cursor;
+use crate::message::{Message, Side};
+use packets::{Flags, PACKETS};
+use properties::{variable_byte_integer, Fault};
+use rustc_hash::FxHashMap;
+
+/// MQTT over a byte stream.
+pub const MQTT: Protocol = Protocol {
+    name: "mqtt",
+    decode_as: "mqtt",
+    standards: &["MQTT 5.0 (OASIS Standard, 2019)", "MQTT 3.1.1 (OASIS Standard, 2014)", "MQTT 3.1 (IBM, 2010)"],
+    carrier: Carrier::Stream,
+    ports: &[Port::Tcp(1883)],
+    probe,
+    decoder: |decoding| Box::new(Mqtt::new(decoding)),
+    pairing: || Box::<pairing::Flows>::default(),
+    wireshark: &[
+        ("mqtt.msgid", "message_id"),
+        ("mqtt.qos", "qos"),
+        ("mqtt.dupflag", "dup"),
+        ("mqtt.retain", "retain"),
+        ("mqtt.len", "remaining_length"),
+        ("mqtt.topic", "topic_name"),
+        ("mqtt.topic_len", "topic_name_bytes"),
+        ("mqtt.prop_number.topic_alias", "topic_alias"),
+        ("mqtt.clientid", "client_identifier"),
+        ("mqtt.kalive", "keep_alive_s"),
+        ("mqtt.conflag.cleansess", "clean_start"),
+        ("mqtt.conack.flags.sp", "session_present"),
+        ("mqtt.ver", "version"),
+        ("mqtt.conflag.passwd", "has_password"),
+        ("mqtt.willtopic", "will_topic"),
+    ],
+};
+
+/// Topics that a side set aliases for (MQTT 5 §3.3.2.3.4).
+type Aliases = FxHashMap<u16, (u64, Box<[u8]>)>;
+
+/// The decoder of a connection.
+#[derive(Debug, Default)]
+struct Mqtt {
+    /// 3, 4 or 5, as CONNECT says, the user told, or a packet showed.
+    version: Option<u8>,
+    is_version_inferred: bool,
+    aliases: [Aliases; 2],
+}
+
+impl Mqtt {
+    fn new(decoding: &Decoding) -> Self {
+        Self { version: decoding.mqtt_version, is_version_inferred: false, aliases: Default::default() }
+    }
+}
+
+/// A fixed header (§2.1).
+#[derive(Debug, Clone, Copy)]
+struct FixedHeader {
+    number: u8,
+    flags: u8,
+    bytes: usize,
+    remaining: u32,
+}
+
+impl FixedHeader {
+    const fn total(&self) -> usize {
+        self.bytes + self.remaining as usize
+    }
+}
+
+/// Reads a fixed header.
+#[inline]
+fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Fault> {
+    let mut cursor = Cursor::new(bytes);
+    let first = cursor.u8()?;
+    let remaining = variable_byte_integer(&mut cursor)?;
+    Ok(FixedHeader { number: first >> 4, flags: first & 0x0f, bytes: cursor.offset(), remaining })
+}
+
+impl Decoder for Mqtt {
+    #[inline]
+    fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
+        let header = match fixed_header(input.bytes) {
+            Ok(header) => header,
+            Err(Fault::Short(short)) => return Step::NeedMore { at_least: short.needed.max(2) },
+            Err(fault) => return malformed(fault, input.wire_bytes),
+        };
+        let Some(packet) = PACKETS.get(usize::from(header.number)).filter(|packet| packet.flags.allow(header.flags)) else {
+            let fault = Fault::Broken(0, "packet type or flags are reserved", "MQTT 5 §2.1.2, §2.1.3");
+            return malformed(fault, header.total().min(input.wire_bytes));
+        };
+        let len = header.total();
+        if input.wire_bytes < len {
+            return Step::NeedMore { at_least: len };
+        }
+        let bytes = input.bytes.get(..len).unwrap_or(input.bytes);
+        (message.row.kind, message.number) = (packet.name, header.number);
+        message.row.remaining_length = Some(header.remaining);
+        match self.packet(&header, bytes, from, message) {
+            Ok(()) => {}
+            Err(Fault::Short(_)) if bytes.len() < len => fill_cut(message, bytes.len(), len),
+            Err(Fault::Short(short)) => return malformed(Fault::Broken(short.offset, "field runs past the packet", "MQTT 5 §2.1.4"), len),
+            Err(fault) => return malformed(fault, len),
+        }
+        self.tell_version(message);
+        Step::Message { len }
+    }
+
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+        is_plausible(bytes, from) && {
+            let next = fixed_header(bytes).ok().and_then(|header| bytes.get(header.total()..)).unwrap_or(&[]);
+            next.len() < 2 || is_plausible(next, from)
+        }
+    }
+}
+
+impl Mqtt {
+    fn tell_version(&self, message: &mut Message) {
+        message.row.version = self.version.map(u16::from);
+        message.facts.is_version_inferred = self.is_version_inferred;
+        message.facts.version = match self.version {
+            Some(3) => Some("MQTT 3.1"),
+            Some(4) => Some("MQTT 3.1.1"),
+            Some(5) => Some("MQTT 5"),
+            _ => None,
+        };
+    }
+
+    /// The version is not known: takes what this packet shows.
+    fn infer(&mut self, version: u8) {
+        (self.version, self.is_version_inferred) = (Some(version), true);
+    }
+}
+
+/// A packet of which the capture holds only the start, and not the whole variable header.
+fn fill_cut(message: &mut Message, captured: usize, len: usize) {
+    let captured = u32::try_from(captured).unwrap_or(u32::MAX);
+    let row = &mut message.row;
+    (row.header_bytes, row.option_bytes, row.payload_bytes) = (captured, 0, 0);
+    row.opaque_bytes = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(captured);
+}
+
+fn malformed(fault: Fault, len: usize) -> Step {
+    let (offset, field, section) = match fault {
+        Fault::Broken(offset, field, section) => (offset, field, section),
+        Fault::Short(short) => (short.offset, "field runs past the packet", "MQTT 5 §2.1.4"),
+    };
+    Step::Malformed { len: len.max(1), why: Malformed { offset, field, section } }
+}
+
+/// A CONNECT names its protocol; anything else only may be MQTT.
+fn probe(bytes: &[u8]) -> Likely {
+    let name = fixed_header(bytes).ok().and_then(|header| bytes.get(header.bytes..));
+    match (bytes.first(), name) {
+        (Some(0x10), Some(name)) if name.starts_with(b"\0\x04MQTT") || name.starts_with(b"\0\x06MQIsdp") => Likely::Yes,
+        _ if is_plausible(bytes, Side::Client) || is_plausible(bytes, Side::Server) => Likely::Maybe,
+        _ => Likely::No,
+    }
+}
+
+/// Whether a packet that `from` may send can begin here.
+fn is_plausible(bytes: &[u8], from: Side) -> bool {
+    let Ok(header) = fixed_header(bytes) else { return false };
+    let Some(packet) = PACKETS.get(usize::from(header.number)) else { return false };
+    let is_minimal = header.bytes == 2 || header.remaining >= 1 << (7 * (header.bytes - 2));
+    let is_possible = packet.flags.allow(header.flags) && packet.sender.is_none_or(|sender| sender == from);
+    if !is_possible || !is_minimal || !packet.lengths.contains(&header.remaining) {
+        return false;
+    }
+    let mut cursor = Cursor::new(bytes.get(header.bytes..).unwrap_or(&[]));
+    match packet.flags {
+        Flags::Publish => cursor.u16().is_ok_and(|length| {
+            let topic = cursor.rest().get(..usize::from(length)).unwrap_or(cursor.rest());
+            u32::from(length) + 2 <= header.remaining && is_topic(topic)
+        }),
+        Flags::Fixed(_) if packet.has_identifier => cursor.u16().is_ok_and(|identifier| identifier != 0),
+        Flags::Fixed(_) => header.number != 1 || cursor.rest().starts_with(b"\0\x04MQTT") || cursor.rest().starts_with(b"\0\x06MQIsdp"),
+        Flags::Reserved => false,
+    }
+}
+
+/// Text without control characters or wildcards (§4.7).
+fn is_topic(topic: &[u8]) -> bool {
+    std::str::from_utf8(topic).is_ok_and(|topic| !topic.chars().any(|c| c.is_control() || c == '#' || c == '+'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+//! The 15 control packets: the table (§2.1.2), and what stands in each (chapter 3), field by field in the order of the wire.
+
+use super::properties::{self, with_length, Fault, Place, Told};
+use super::{FixedHeader, Mqtt};
+use crate::bytes::{hash, Cursor};
+use crate::message::{Message, Side};
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+/// The flags that a fixed header may carry (§2.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flags {
+    /// No packet type of the standard.
+    Reserved,
+    /// Exactly these.
+    Fixed(u8),
+    /// DUP, QoS (not 3) and RETAIN.
+    Publish,
+}
+
+impl Flags {
+    #[inline]
+    pub const fn allow(self, flags: u8) -> bool {
+        match self {
+            Self::Reserved => false,
+            Self::Fixed(only) => flags == only,
+            Self::Publish => flags & 0b0110 != 0b0110,
+        }
+    }
+}
+
+/// What the table says of a packet type.
+#[derive(Debug)]
+pub struct PacketType {
+    pub name: &'static str,
+    pub flags: Flags,
+    /// Who may send it; none where both may.
+    pub sender: Option<Side>,
+    /// Remaining Lengths that are likely, for finding a boundary again.
+    pub lengths: RangeInclusive<u32>,
+    /// Whether the variable header begins with a packet identifier.
+    pub has_identifier: bool,
+}
+
+const fn row(name: &'static str, flags: Flags, sender: Option<Side>, lengths: RangeInclusive<u32>, has_identifier: bool) -> PacketType {
+    PacketType { name, flags, sender, lengths, has_identifier }
+}
+
+const CLIENT: Option<Side> = Some(Side::Client);
+const SERVER: Option<Side> = Some(Side::Server);
+
+/// MQTT 5 §2.1.2, Table 2-1 and §2.1.3, Table 2-2. MQTT 3.1 let DUP be set in PUBREL, SUBSCRIBE and UNSUBSCRIBE; nobody does.
+#[rustfmt::skip]
+pub const PACKETS: [PacketType; 16] = [
+    row("Reserved", Flags::Reserved, None, 0..=0, false),
+    row("CONNECT", Flags::Fixed(0), CLIENT, 10..=1 << 20, false),
+    row("CONNACK", Flags::Fixed(0), SERVER, 2..=1 << 16, false),
+    row("PUBLISH", Flags::Publish, None, 2..=1 << 28, false),
+    row("PUBACK", Flags::Fixed(0), None, 2..=1 << 12, true),
+    row("PUBREC", Flags::Fixed(0), None, 2..=1 << 12, true),
+    row("PUBREL", Flags::Fixed(2), None, 2..=1 << 12, true),
+    row("PUBCOMP", Flags::Fixed(0), None, 2..=1 << 12, true),
+    row("SUBSCRIBE", Flags::Fixed(2), CLIENT, 6..=1 << 20, true),
+    row("SUBACK", Flags::Fixed(0), SERVER, 3..=1 << 16, true),
+    row("UNSUBSCRIBE", Flags::Fixed(2), CLIENT, 5..=1 << 20, true),
+    row("UNSUBACK", Flags::Fixed(0), SERVER, 2..=1 << 16, true),
+    row("PINGREQ", Flags::Fixed(0), CLIENT, 0..=0, false),
+    row("PINGRESP", Flags::Fixed(0), SERVER, 0..=0, false),
+    row("DISCONNECT", Flags::Fixed(0), None, 0..=1 << 12, false),
+    row("AUTH", Flags::Fixed(0), None, 0..=1 << 16, false),
+];
+
+/// Bytes at a payload's start that its digest is made of, with its length.
+const DIGESTED: usize = 4096;
+
+impl Mqtt {
+    /// Reads the packet behind its fixed header; `bytes` is the packet from its start on, as far as it was captured.
+    #[inline]
+    pub fn packet(&mut self, header: &FixedHeader, bytes: &[u8], from: Side, message: &mut Message) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.take(header.bytes)?;
+        match header.number {
+            3 => return self.publish(header, cursor, from, message),
+            1 => self.connect(&mut cursor, message)?,
+            2 => self.connack(header, &mut cursor, message)?,
+            4..=7 => self.acknowledgement(header, &mut cursor, message)?,
+            8 | 10 => self.subscribe(header, &mut cursor, message)?,
+            9 | 11 => self.suback(header, &mut cursor, message)?,
+            14 | 15 => self.disconnect(header, &mut cursor, message)?,
+            _ => {}
+        }
+        let len = u32::try_from(header.total()).unwrap_or(u32::MAX);
+        if cursor.offset() != header.total() {
+            return Err(Fault::Broken(cursor.offset(), "bytes behind the packet's last field", "MQTT 5 §2.1.4"));
+        }
+        message.row.header_bytes = len - message.row.option_bytes;
+        Ok(())
+    }
+
+    fn is_5(&self) -> bool {
+        self.version == Some(5)
+    }
+
+    /// §3.3
+    #[inline]
+    fn publish(&mut self, header: &FixedHeader, mut cursor: Cursor<'_>, from: Side, message: &mut Message) -> Result<(), Fault> {
+        let qos = header.flags >> 1 & 3;
+        let row = &mut message.row;
+        (row.qos, row.dup, row.retain) = (Some(qos), Some(header.flags & 8 != 0), Some(header.flags & 1 != 0));
+        row.variant = ["QoS 0", "QoS 1", "QoS 2"].get(usize::from(qos)).copied().unwrap_or("");
+        let topic = with_length(&mut cursor)?;
+        row.topic_name_bytes = u16::try_from(topic.len()).ok();
+        if qos > 0 {
+            row.message_id = Some(cursor.u16()?);
+        }
+        if self.version.is_none() {
+            let is_5 = properties::read(&mut cursor.clone(), Place::Packet(3), None).is_ok();
+            self.infer(if is_5 { 5 } else { 4 });
+        }
+        let mut told = Told::default();
+        if self.is_5() {
+            match self.properties(&mut cursor.clone(), 3, message) {
+                Ok(read) => {
+                    told = read;
+                    cursor.take(told.bytes as usize)?;
+                }
+                Err(Fault::Broken(..)) if self.is_version_inferred => self.version = Some(4),
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.resolve(topic, told.topic_alias, from, message);
+        let len = header.total();
+        let payload = cursor.rest();
+        let row = &mut message.row;
+        row.option_bytes = told.bytes;
+        row.payload_bytes = u32::try_from(len - cursor.offset()).unwrap_or(u32::MAX);
+        row.header_bytes = u32::try_from(cursor.offset()).unwrap_or(u32::MAX) - told.bytes;
+        message.payload_range = cursor.offset()..cursor.offset() + payload.len();
+        message.payload_digest = hash(payload.get(..DIGESTED).unwrap_or(payload)) ^ u64::from(message.row.payload_bytes);
+        Ok(())
+    }
+
+    /// The topic name, where an alias stands for it the one it was set to (§3.3.2.3.4).
+    #[inline]
+    fn resolve(&mut self, topic: &[u8], alias: Option<u16>, from: Side, message: &mut Message) {
+        message.row.topic_alias = alias;
+        message.subject_hash = hash(topic);
+        let wants_text = message.wants_text;
+        let Some(aliases) = self.aliases.get_mut(from.index()) else { return };
+        match alias {
+            Some(alias) if topic.is_empty() => match aliases.get(&alias) {
+                Some((topic_hash, topic)) => {
+                    message.subject_hash = *topic_hash;
+                    if wants_text {
+                        message.row.topic_name.set_bytes(topic);
+                    }
+                }
+                None => message.facts.is_alias_unknown = true,
+            },
+            Some(alias) if aliases.get(&alias).is_none_or(|(known, _)| *known != message.subject_hash) => {
+                aliases.insert(alias, (message.subject_hash, topic.into()));
+            }
+            _ => {}
+        }
+        if wants_text && !topic.is_empty() {
+            message.row.topic_name.set_bytes(topic);
+        }
+    }
+
+    /// Properties of a packet of MQTT 5; their text and size go to the row.
+    #[inline]
+    fn properties<'a>(&self, cursor: &mut Cursor<'a>, number: u8, message: &mut Message) -> Result<Told<'a>, Fault> {
+        let text = if message.wants_text { Some(message.row.properties.start()) } else { None };
+        let told = properties::read(cursor, Place::Packet(number), text);
+        if let Ok(told) = told {
+            message.row.option_bytes += told.bytes;
+        } else {
+            message.row.properties = crate::schema::Text::default();
+        }
+        told
+    }
+
+    /// §3.1
+    fn connect(&mut self, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        let at = cursor.offset();
+        let name = with_length(cursor)?;
+        if name != b"MQTT" && name != b"MQIsdp" {
+            return Err(Fault::Broken(at, "protocol name is not MQTT", "MQTT 5 §3.1.2.1"));
+        }
+        // the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's
+        let level = cursor.u8()? & 0x7f;
+        (self.version, self.is_version_inferred) = (Some(level.clamp(3, 5)), false);
+        let flags = cursor.u8()?;
+        let row = &mut message.row;
+        row.clean_start = Some(flags & 0x02 != 0);
+        row.has_password = Some(flags & 0x40 != 0);
+        row.keep_alive_s = Some(cursor.u16()?);
+        message.facts.is_opening = true;
+        if self.is_5() {
+            self.properties(cursor, 1, message)?;
+        }
+        let client_identifier = with_length(cursor)?;
+        message.row.client_identifier.set_bytes(client_identifier);
+        if flags & 0x04 != 0 {
+            self.will(cursor, message)?;
+        }
+        if flags & 0x80 != 0 {
+            let user_name = with_length(cursor)?;
+            message.facts.authentication = Some("user name");
+            if message.wants_secrets {
+                message.row.user_name.set_bytes(user_name);
+            } else {
+                let _ = write!(message.row.user_name.start(), "({} bytes)", user_name.len());
+            }
+        }
+        if flags & 0x40 != 0 {
+            with_length(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// §3.1.3.2 to §3.1.3.4
+    fn will(&self, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        if self.is_5() {
+            let told = properties::read(cursor, Place::Will, None)?;
+            message.row.option_bytes += told.bytes;
+        }
+        let topic = with_length(cursor)?;
+        if message.wants_text {
+            message.row.will_topic.set_bytes(topic);
+        }
+        with_length(cursor)?;
+        Ok(())
+    }
+
+    /// §3.2. A server that does not know version 5 may answer in the form of 3.1.1, two bytes (trap 79).
+    fn connack(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        if self.version.is_none() {
+            self.infer(if header.remaining == 2 { 4 } else { 5 });
+        }
+        message.row.session_present = Some(cursor.u8()? & 1 != 0);
+        reason_code(cursor, message)?;
+        if self.is_5() && header.remaining > 2 {
+            let told = self.properties(cursor, 2, message)?;
+            if let Some(identifier) = told.assigned_client_identifier {
+                message.row.client_identifier.set_bytes(identifier);
+            }
+        }
+        Ok(())
+    }
+
+    /// §3.4 to §3.7: PUBACK, PUBREC, PUBREL, PUBCOMP. Reason code and properties may be left out.
+    #[inline]
+    fn acknowledgement(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        message.row.message_id = Some(cursor.u16()?);
+        if header.remaining > 2 {
+            if self.version.is_none() {
+                self.infer(5);
+            }
+            reason_code(cursor, message)?;
+        }
+        if header.remaining > 3 {
+            self.properties(cursor, header.number, message)?;
+        }
+        Ok(())
+    }
+
+    /// §3.8 SUBSCRIBE and §3.10 UNSUBSCRIBE
+    fn subscribe(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        let has_options = header.number == 8;
+        message.row.message_id = Some(cursor.u16()?);
+        if self.version.is_none() {
+            let mut ahead = *cursor;
+            let is_5 = properties::read(&mut ahead, Place::Packet(header.number), None).is_ok()
+                && filters(&mut ahead, header.total(), has_options, None).is_ok();
+            self.infer(if is_5 { 5 } else { 4 });
+        }
+        if self.is_5() {
+            self.properties(cursor, header.number, message)?;
+        }
+        let text = if message.wants_text { Some(message.row.topic_filters.start()) } else { None };
+        filters(cursor, header.total(), has_options, text)
+    }
+
+    /// §3.9 SUBACK and §3.11 UNSUBACK; before version 5 UNSUBACK has no reason codes.
+    fn suback(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        message.row.message_id = Some(cursor.u16()?);
+        if self.version.is_none() {
+            let has_properties = cursor.peek() == Some(0) && header.remaining >= 4;
+            self.infer(if has_properties { 5 } else { 4 });
+        }
+        if self.is_5() && header.remaining > 2 {
+            self.properties(cursor, header.number, message)?;
+        }
+        while cursor.offset() < header.total() {
+            reason_code(cursor, message)?;
+        }
+        Ok(())
+    }
+
+    /// §3.14 DISCONNECT and §3.15 AUTH: reason code and properties may be left out.
+    fn disconnect(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        if header.remaining > 0 {
+            if self.version.is_none() {
+                self.infer(5);
+            }
+            reason_code(cursor, message)?;
+        }
+        if header.remaining > 1 {
+            self.properties(cursor, header.number, message)?;
+        }
+        Ok(())
+    }
+}
+
+/// Topic filters up to `end`, each with its options in a SUBSCRIBE.
+fn filters(cursor: &mut Cursor<'_>, end: usize, has_options: bool, mut text: Option<&mut String>) -> Result<(), Fault> {
+    while cursor.offset() < end {
+        let filter = with_length(cursor)?;
+        let qos = if has_options { Some(cursor.u8()? & 3) } else { None };
+        let Some(text) = text.as_deref_mut() else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&String::from_utf8_lossy(filter));
+        if let Some(qos) = qos {
+            let _ = write!(text, " QoS {qos}");
+        }
+    }
+    Ok(())
+}
+
+/// A reason code (§2.4), a return code before version 5.
+#[inline]
+fn reason_code(cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+    let code = cursor.u8()?;
+    message.result = Some(code);
+    if message.wants_text {
+        let _ = write!(message.row.reason_codes.more(","), "{code}");
+    }
+    Ok(())
+}

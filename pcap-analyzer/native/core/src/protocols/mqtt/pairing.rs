@@ -1,0 +1,238 @@
+//! Which control packets belong together (MQTT 5 §4.3, §4.4): CONNECT with CONNACK, a PUBLISH with its acknowledgements, and so on.
+//!
+//! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
+//! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; one whose identifier is not in use is the first that the
+//! capture shows of its message, and counts.
+
+use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
+use crate::message::{Message, Side};
+use crate::protocols::Pairing;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+const CONNECT: u8 = 1;
+const CONNACK: u8 = 2;
+const PUBLISH: u8 = 3;
+const PUBACK: u8 = 4;
+const PUBREC: u8 = 5;
+const PUBREL: u8 = 6;
+const PUBCOMP: u8 = 7;
+const SUBSCRIBE: u8 = 8;
+const SUBACK: u8 = 9;
+const UNSUBSCRIBE: u8 = 10;
+const UNSUBACK: u8 = 11;
+const PINGREQ: u8 = 12;
+const PINGRESP: u8 = 13;
+const AUTH: u8 = 15;
+
+/// Reason codes from here on tell of a failure (MQTT 5 §2.4).
+const FAILURE: u8 = 0x80;
+
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    exchange: ExchangeId,
+    publication: Option<PublicationId>,
+}
+
+/// What is open in a connection.
+#[derive(Debug, Default)]
+pub struct Flows {
+    /// PUBLISH flows by who sent the PUBLISH (client, server) and packet identifier.
+    publishes: [FxHashMap<u16, Flow>; 2],
+    /// SUBSCRIBE and UNSUBSCRIBE by packet identifier.
+    requests: FxHashMap<(u8, u16), ExchangeId>,
+    connects: VecDeque<ExchangeId>,
+    pings: VecDeque<ExchangeId>,
+}
+
+impl Pairing for Flows {
+    #[inline]
+    fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        match message.number {
+            PUBLISH => self.publish(message, from, at, exchanges),
+            PUBACK | PUBREC | PUBCOMP => self.acknowledge(message, from, at, exchanges),
+            PUBREL => self.release(message, from, at, exchanges),
+            CONNECT => open_in(&mut self.connects, "CONNECT", message, from, at, exchanges),
+            PINGREQ => open_in(&mut self.pings, "PINGREQ", message, from, at, exchanges),
+            CONNACK => answer(self.connects.pop_front(), message, at, exchanges),
+            PINGRESP => answer(self.pings.pop_front(), message, at, exchanges),
+            SUBSCRIBE | UNSUBSCRIBE => self.request(message, from, at, exchanges),
+            SUBACK | UNSUBACK => answer(self.requests.remove(&request_key(message, message.number - 1)), message, at, exchanges),
+            AUTH => self.authenticate(message, at, exchanges),
+            _ => Placement::default(),
+        }
+    }
+
+    fn end(&mut self, exchanges: &mut Exchanges) {
+        let flows = self.publishes.iter_mut().flat_map(|flows| flows.drain().map(|(_, flow)| flow.exchange));
+        let requests = self.requests.drain().map(|(_, exchange)| exchange);
+        let mut open: Vec<ExchangeId> = flows.chain(requests).chain(self.connects.drain(..)).chain(self.pings.drain(..)).collect();
+        open.sort_unstable();
+        for exchange in open {
+            close(exchange, "unanswered", exchanges);
+        }
+    }
+}
+
+fn request_key(message: &Message, number: u8) -> (u8, u16) {
+    (number, message.message_id.unwrap_or(0))
+}
+
+fn close(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
+    exchanges.end(exchange, outcome);
+    exchanges.forget(exchange);
+}
+
+/// Begins an exchange that its answer finds by order.
+fn open_in(
+    queue: &mut VecDeque<ExchangeId>,
+    kind: &'static str,
+    message: &Message,
+    from: Side,
+    at: &Moment,
+    exchanges: &mut Exchanges,
+) -> Placement {
+    let exchange = exchanges.open(kind, message, from, at);
+    queue.push_back(exchange);
+    Placement { exchange: Some(exchange), ..Placement::default() }
+}
+
+/// Ends an exchange with its only answer.
+fn answer(exchange: Option<ExchangeId>, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+    let Some(exchange) = exchange else { return Placement::default() };
+    exchanges.join(exchange, message, at);
+    exchanges.respond(exchange, at);
+    tell_result(exchange, message, exchanges);
+    close(exchange, "complete", exchanges);
+    Placement { exchange: Some(exchange), ..Placement::default() }
+}
+
+fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchanges) {
+    if !exchanges.wants_rows() {
+        return;
+    }
+    if let (Some(exchange), Some(result)) = (exchanges.get_mut(exchange), message.result) {
+        exchange.result = format!("0x{result:02x}");
+    }
+}
+
+const KINDS: [&str; 3] = ["PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2"];
+
+impl Flows {
+    fn flows(&mut self, from: Side) -> &mut FxHashMap<u16, Flow> {
+        let [client, server] = &mut self.publishes;
+        match from {
+            Side::Client => client,
+            Side::Server => server,
+        }
+    }
+
+    /// §3.3
+    #[inline]
+    fn publish(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let qos = message.qos.unwrap_or(0);
+        let identifier = message.message_id.unwrap_or(0);
+        if qos > 0 {
+            match self.flows(from).get(&identifier).copied() {
+                Some(flow) if message.dup == Some(true) => return repeat(&flow, message, at, exchanges),
+                Some(flow) => close(flow.exchange, "unanswered", exchanges),
+                None => {}
+            }
+        }
+        let exchange = begin(message, qos, from, at, exchanges);
+        let publication = match from {
+            Side::Client => Some(exchanges.publish(exchange, message, at)),
+            Side::Server if message.retain == Some(true) => None,
+            Side::Server => {
+                exchanges.deliver_publication(exchange, message, at);
+                None
+            }
+        };
+        let acknowledgement = if qos == 0 {
+            close(exchange, "complete", exchanges);
+            Acknowledgement::None
+        } else {
+            self.flows(from).insert(identifier, Flow { exchange, publication });
+            Acknowledgement::Expected(exchange)
+        };
+        Placement { exchange: Some(exchange), is_data: true, is_retransmission: false, acknowledgement }
+    }
+
+    /// PUBACK (§3.4), PUBREC (§3.5), PUBCOMP (§3.7), from the receiver of the PUBLISH.
+    #[inline]
+    fn acknowledge(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let identifier = message.message_id.unwrap_or(0);
+        let is_last = message.number != PUBREC || message.result.is_some_and(|reason| reason >= FAILURE);
+        let flows = self.flows(from.peer());
+        let flow = if is_last { flows.remove(&identifier) } else { flows.get(&identifier).copied() };
+        let Some(Flow { exchange, publication }) = flow else { return Placement::default() };
+        exchanges.join(exchange, message, at);
+        if let Some(publication) = publication {
+            exchanges.add_to_leg(publication, message);
+        }
+        if message.number != PUBCOMP {
+            exchanges.acknowledge(exchange, at);
+        }
+        tell_result(exchange, message, exchanges);
+        let mut acknowledgement = Acknowledgement::None;
+        if is_last {
+            exchanges.respond(exchange, at);
+            close(exchange, "complete", exchanges);
+            acknowledgement = Acknowledgement::Given(exchange);
+        }
+        Placement { exchange: Some(exchange), acknowledgement, ..Placement::default() }
+    }
+
+    /// PUBREL (§3.6), from the sender of the PUBLISH.
+    fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let identifier = message.message_id.unwrap_or(0);
+        let Some(flow) = self.flows(from).get(&identifier).copied() else { return Placement::default() };
+        exchanges.join(flow.exchange, message, at);
+        if let Some(publication) = flow.publication {
+            exchanges.add_to_leg(publication, message);
+        }
+        Placement { exchange: Some(flow.exchange), ..Placement::default() }
+    }
+
+    /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
+    fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let exchange = exchanges.open(message.kind, message, from, at);
+        if let Some(old) = self.requests.insert(request_key(message, message.number), exchange) {
+            close(old, "unanswered", exchanges);
+        }
+        Placement { exchange: Some(exchange), ..Placement::default() }
+    }
+
+    /// AUTH (§3.15) belongs to the CONNECT that is open; a re-authentication stands alone.
+    fn authenticate(&self, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        if let Some(&connect) = self.connects.front() {
+            exchanges.join(connect, message, at);
+        }
+        Placement { exchange: self.connects.front().copied(), ..Placement::default() }
+    }
+}
+
+/// Begins the flow of a PUBLISH.
+#[inline]
+fn begin(message: &Message, qos: u8, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
+    let kind = KINDS.get(usize::from(qos)).copied().unwrap_or("PUBLISH");
+    let exchange = exchanges.open(kind, message, from, at);
+    let wants_rows = exchanges.wants_rows();
+    if let Some(begun) = exchanges.get_mut(exchange) {
+        begun.payload_bytes = message.payload_bytes.into();
+        if wants_rows {
+            begun.resource = message.topic_name.get().unwrap_or("").to_owned();
+        }
+    }
+    exchange
+}
+
+/// A PUBLISH that is sent again.
+fn repeat(flow: &Flow, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+    exchanges.repeat(flow.exchange, message, at, true);
+    if let Some(publication) = flow.publication {
+        exchanges.add_to_leg(publication, message);
+    }
+    let acknowledgement = Acknowledgement::None;
+    Placement { exchange: Some(flow.exchange), is_data: false, is_retransmission: true, acknowledgement }
+}

@@ -1,0 +1,180 @@
+use super::*;
+use crate::exchanges::{Acknowledgement, Event, Exchanges, Moment};
+use crate::protocols::Pairing;
+use proptest::prelude::*;
+
+/// CONNECT of MQTT 5 §3.1: name, level 5, clean start, keep alive 60, no properties, client "abc" (by hand).
+const CONNECT_5: &[u8] = b"\x10\x10\0\x04MQTT\x05\x02\0\x3c\0\0\x03abc";
+const CONNECT_4: &[u8] = b"\x10\x0f\0\x04MQTT\x04\x02\0\x3c\0\x03abc";
+
+fn decode(decoder: &mut Mqtt, bytes: &[u8], from: Side) -> (Message, Step) {
+    let mut message = Message { wants_text: true, ..Message::default() };
+    let step = decoder.next(Input::whole(bytes), from, &mut message);
+    (message, step)
+}
+
+fn of_version(version: u8) -> Mqtt {
+    Mqtt::new(&Decoding { mqtt_version: Some(version) })
+}
+
+#[test]
+fn connect_tells_version_client_and_keep_alive() {
+    for (bytes, version, properties) in [(CONNECT_5, 5, 1), (CONNECT_4, 4, 0)] {
+        let mut decoder = Mqtt::default();
+        let (message, step) = decode(&mut decoder, bytes, Side::Client);
+
+        assert_eq!(Step::Message { len: bytes.len() }, step);
+        assert_eq!((Some(version), Some(60), Some("abc")), (message.version, message.keep_alive_s, message.client_identifier.get()));
+        assert_eq!(properties, message.option_bytes);
+        assert!(message.facts.is_opening && !message.facts.is_version_inferred);
+    }
+}
+
+#[test]
+fn publish_with_alias_names_the_topic_set_before() {
+    let mut decoder = of_version(5);
+    let (first, _) = decode(&mut decoder, b"\x32\x0e\0\x03a/b\0\x01\x03\x23\0\x01one", Side::Client);
+    let (later, _) = decode(&mut decoder, b"\x32\x0b\0\0\0\x02\x03\x23\0\x01two", Side::Client);
+    let (other_side, _) = decode(&mut decoder, b"\x32\x0b\0\0\0\x02\x03\x23\0\x01two", Side::Server);
+
+    assert_eq!((Some("a/b"), Some(3), 3, 4), (first.topic_name.get(), first.topic_name_bytes, first.payload_bytes, first.option_bytes));
+    assert_eq!((Some("a/b"), Some(0), Some(1)), (later.topic_name.get(), later.topic_name_bytes, later.topic_alias));
+    assert!(other_side.facts.is_alias_unknown);
+}
+
+#[test]
+fn version_5_is_inferred_where_properties_parse() {
+    let (message, _) = decode(&mut Mqtt::default(), b"\x30\x07\0\x01a\0one", Side::Client);
+
+    assert_eq!((3, Some(5), true), (message.payload_bytes, message.version, message.facts.is_version_inferred));
+
+    let (message, _) = decode(&mut Mqtt::default(), b"\x30\x06\0\x01aone", Side::Client);
+    assert_eq!((3, Some(4)), (message.payload_bytes, message.version));
+}
+
+#[test]
+fn short_acknowledgements_leave_reason_and_properties_out() {
+    // MQTT 5 §3.4.2.1: remaining length 2, 3 and 4
+    for bytes in [&b"\x40\x02\0\x07"[..], b"\x40\x03\0\x07\x10", b"\x40\x04\0\x07\x10\0"] {
+        let (message, step) = decode(&mut of_version(5), bytes, Side::Server);
+
+        assert_eq!(Step::Message { len: bytes.len() }, step);
+        assert_eq!(Some(7), message.message_id);
+    }
+}
+
+#[test]
+fn every_packet_type_of_both_versions_is_whole() {
+    for (version, bytes) in [
+        (5, &b"\x20\x03\0\0\0"[..]),
+        (4, b"\x20\x02\0\0"),
+        (5, b"\x20\x02\0\0"),
+        (5, b"\x50\x02\0\x01"),
+        (5, b"\x62\x02\0\x01"),
+        (5, b"\x70\x02\0\x01"),
+        (5, b"\x82\x09\0\x01\0\0\x03a/b\x01"),
+        (4, b"\x82\x08\0\x01\0\x03a/b\x01"),
+        (5, b"\x90\x04\0\x01\0\x01"),
+        (4, b"\x90\x03\0\x01\x01"),
+        (5, b"\xa2\x08\0\x01\0\0\x03a/b"),
+        (4, b"\xa2\x07\0\x01\0\x03a/b"),
+        (5, b"\xb0\x04\0\x01\0\0"),
+        (4, b"\xb0\x02\0\x01"),
+        (4, b"\xc0\0"),
+        (4, b"\xd0\0"),
+        (4, b"\xe0\0"),
+        (5, b"\xe0\x02\x04\0"),
+        (5, b"\xf0\x02\x18\0"),
+    ] {
+        let (message, step) = decode(&mut of_version(version), bytes, Side::Client);
+
+        assert_eq!(Step::Message { len: bytes.len() }, step, "{bytes:02x?}");
+        assert_eq!(bytes.len(), (message.header_bytes + message.option_bytes + message.payload_bytes) as usize);
+    }
+}
+
+#[test]
+fn what_breaks_the_format_is_malformed() {
+    for bytes in [&b"\x00\0"[..], b"\x36\x05\0\x01a\0\x01", b"\x80\x02\0\x01", b"\x40\x01\0", b"\x30\x02\0\x09", b"\x30\x05\0\x01a\x01\x99"]
+    {
+        let (_, step) = decode(&mut of_version(5), bytes, Side::Client);
+        assert!(matches!(step, Step::Malformed { .. }), "{bytes:02x?}: {step:?}");
+    }
+}
+
+#[test]
+fn a_packet_cut_by_the_snap_length_keeps_its_size() {
+    let bytes = b"\x30\x64\0\x01a\0one";
+    let mut message = Message::default();
+    let step = of_version(5).next(Input { bytes, wire_bytes: 102 }, Side::Client, &mut message);
+
+    assert_eq!((Step::Message { len: 102 }, 96), (step, message.payload_bytes));
+}
+
+fn moment(session: u32, time_ns: i64) -> Moment {
+    Moment { session, file: 0, frame: 1, time_ns }
+}
+
+fn events(exchanges: &mut Exchanges) -> Vec<Event> {
+    let mut events = Vec::new();
+    exchanges.take_events(&mut events);
+    events
+}
+
+#[test]
+fn qos_2_flow_is_one_exchange_and_a_delivery_is_linked() {
+    let (mut exchanges, mut publisher, mut subscriber) = (Exchanges::new(true), pairing::Flows::default(), pairing::Flows::default());
+    let mut decoder = of_version(4);
+    let mut place = |pairing: &mut pairing::Flows, bytes: &[u8], from, session, time_ns| {
+        let (message, _) = decode(&mut decoder, bytes, from);
+        pairing.place(&message, from, &moment(session, time_ns), &mut exchanges)
+    };
+    let published = place(&mut publisher, b"\x34\x09\0\x03q/2\0\x05hi", Side::Client, 0, 0);
+    place(&mut publisher, b"\x50\x02\0\x05", Side::Server, 0, 10);
+    place(&mut publisher, b"\x62\x02\0\x05", Side::Client, 0, 20);
+    let completed = place(&mut publisher, b"\x70\x02\0\x05", Side::Server, 0, 30);
+    // delivered at QoS 0 (trap 32)
+    place(&mut subscriber, b"\x30\x07\0\x03q/2hi", Side::Server, 1, 25);
+
+    assert!(published.is_data && matches!(published.acknowledgement, Acknowledgement::Expected(_)));
+    assert_eq!(published.exchange, completed.exchange);
+    assert!(matches!(completed.acknowledgement, Acknowledgement::Given(_)));
+    let ended = exchanges.take_ended();
+    assert_eq!((Some(10), Some(30), 4, "complete"), (ended[0].ack_rtt_ns, ended[0].rtt_ns, ended[0].messages, ended[0].outcome));
+    assert_eq!((Some(25), Some(0)), (ended[1].delay_ns, ended[1].parent));
+    assert!(events(&mut exchanges).iter().any(|event| matches!(event, Event::PublisherLeg { session: 1, .. })));
+}
+
+#[test]
+fn dup_of_an_open_identifier_is_no_data() {
+    let (mut exchanges, mut pairing, mut decoder) = (Exchanges::new(false), pairing::Flows::default(), of_version(4));
+    let mut place = |bytes: &[u8], time_ns| {
+        let (message, _) = decode(&mut decoder, bytes, Side::Client);
+        pairing.place(&message, Side::Client, &moment(0, time_ns), &mut exchanges)
+    };
+
+    assert!(place(b"\x32\x06\0\x01a\0\x01x", 0).is_data);
+    let again = place(b"\x3a\x06\0\x01a\0\x01x", 5);
+    assert!(again.is_retransmission && !again.is_data);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in any::<u8>(), length in 0u8..60, version in 0u8..6) {
+        let mut bytes = bytes;
+        if bytes.len() > 2 {
+            (bytes[0], bytes[1]) = (first, length);
+        }
+        let mut decoder = Mqtt { version: Some(version).filter(|version| *version > 2), ..Mqtt::default() };
+        let (message, step) = decode(&mut decoder, &bytes, Side::Client);
+        match step {
+            Step::Message { len } => {
+                prop_assert!(len > 0 && len <= bytes.len());
+                prop_assert_eq!(len, (message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
+            }
+            Step::NeedMore { at_least } => prop_assert!(at_least > bytes.len()),
+            Step::Malformed { len, .. } => prop_assert!(len > 0 && len <= bytes.len().max(1)),
+        }
+        let _ = decoder.is_boundary(&bytes, Side::Client);
+    }
+}
