@@ -80,6 +80,8 @@ pub struct Facts {
     pub protection: Option<&'static str>,
     /// Whether it is a message of a security handshake.
     pub is_handshake: bool,
+    /// Whether it counts for the handshake's flights: a handshake message that was not sent before, no ChangeCipherSpec and no alert.
+    pub is_of_flight: bool,
     /// Whether it can be the application's opening message (Time1): a CoAP request, CONNECT.
     pub is_opening: bool,
     /// Whether its content is encrypted.

@@ -2,8 +2,10 @@
 //!
 //! Exact for NULL, stream and AEAD suites up to TLS 1.2. Two cases are ranges, of which the **largest** content is given:
 //! - CBC (RFC 5246 §6.2.3.2): the padding takes 1 to 256 bytes and only the keys show how many. It is taken as the one byte that it has at least;
-//!   a peer that pads to the next block, as all common libraries do, sent up to a block less one byte (7 or 15) less.
+//!   a peer that pads to the next block, as OpenSSL does, sent up to a block less one byte (7 or 15) less, one that pads at random (GnuTLS) more.
 //! - TLS 1.3 and DTLS 1.3 (RFC 8446 §5.4): zero bytes may follow the content. None are assumed; JDK's TLS 1.3 sends 16 in every record.
+//!
+//! Where TLS compression was agreed (RFC 3749), content is what was compressed.
 
 use super::CipherSuite;
 

@@ -117,7 +117,7 @@ pub struct Session {
     pub timings: Vec<(Timing, &'static str, Samples)>,
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
-    last_handshake: Option<(Side, i64)>,
+    last_flight_from: Option<Side>,
     is_data_seen: bool,
     stop: Stop,
 }
@@ -146,7 +146,7 @@ impl Session {
             kinds: Vec::new(),
             timings: Vec::new(),
             undelivered: 0,
-            last_handshake: None,
+            last_flight_from: None,
             is_data_seen: false,
             stop: Stop::Not,
         }
@@ -299,10 +299,13 @@ impl Session {
         let time_ns = message.time_ns;
         let first_ns = *self.row.time1_security_ns.get_or_insert(time_ns);
         self.row.handshake_bytes += u64::from(message.frame_bytes);
-        if self.last_handshake.is_none_or(|(side, _)| side != from) {
-            self.row.handshake_flights += 1;
+        if !message.facts.is_of_flight {
+            return;
         }
-        self.last_handshake = Some((from, time_ns));
+        if self.last_flight_from != Some(from) {
+            self.row.handshake_flights += 1;
+            self.last_flight_from = Some(from);
+        }
         self.row.handshake_ns = Some(time_ns - first_ns);
     }
 

@@ -112,6 +112,7 @@ impl Decoder for DtlsDecoder {
         header.show(input.bytes, message);
         let fragment = input.bytes.get(header.size..len.min(input.bytes.len())).unwrap_or(&[]);
         self.record(&header, fragment, from, message);
+        message.facts.is_of_flight &= !message.is_retransmission;
         Step::Message { len }
     }
 }
@@ -194,7 +195,7 @@ impl DtlsDecoder {
 
     fn handshake(&mut self, header: &Plain, fragment: &[u8], from: Side, message: &mut Message) {
         tls::is_all_security(message, header.len());
-        message.facts.is_handshake = true;
+        tls::carries_handshake_on(message);
         let mut is_new = false;
         let mut rest = fragment;
         while let Some((part, behind)) = Fragment::read(rest) {

@@ -27,7 +27,7 @@ pub(in crate::protocols) use names::{
     content_type, handshake_type, ACK, ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, CLIENT_HELLO, ENCRYPTED, HANDSHAKE, TLS12_CID,
 };
 pub(in crate::protocols) use pairing::HandshakePairing;
-pub(in crate::protocols) use records::{is_all_security, protect, protect_handshake, show_alert};
+pub(in crate::protocols) use records::{carries_handshake_on, is_all_security, protect, protect_handshake, show_alert};
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::message::{Message, Side};
@@ -216,7 +216,7 @@ impl TlsDecoder {
         if message.wants_text {
             message.handshake_types.set("Client Hello");
         }
-        message.facts.is_handshake = true;
+        carries_handshake_on(message);
         is_all_security(message, len);
         Step::Message { len }
     }
@@ -286,7 +286,7 @@ impl TlsDecoder {
             reassembly.clear();
             return protect_handshake(&self.association, message, HEADER, length);
         }
-        message.facts.is_handshake = true;
+        carries_handshake_on(message);
         let association = &mut self.association;
         reassembly.cut(fragment, length, |part| see(association, part, from, message));
         if message.variant == "Server Hello" && self.association.is_13() {

@@ -6,7 +6,8 @@
 //! - in (D)TLS 1.3, where the Finished cannot be told from other records, the last record that the decoder takes for the handshake before the first
 //!   that it does not (or before the conversation's end), once both sides have sent such a record.
 //!
-//! Parts are flights (RFC 9147 §5.7): handshake messages of one side until the other's, repetitions left out. The result is the cipher suite. A fatal
+//! Parts are flights (RFC 9147 §5.7): handshake messages of one side until the other's, repetitions left out, and ChangeCipherSpec, which in TLS 1.3
+//! comes at any time and means nothing (RFC 8446 §5). The result is the cipher suite. A fatal
 //! alert before the end makes the outcome "reset", a further ClientHello "superseded"; application data behind a ServerHello shows that the handshake
 //! was completed even where its end was not seen. Renegotiation is visible only as encrypted handshake records behind a completed handshake: another
 //! exchange, in which the server's first record stands for its ServerHello.
@@ -135,6 +136,9 @@ impl Handshake {
 
     fn join(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) {
         exchanges.join(self.id, message, at);
+        if !message.facts.is_of_flight {
+            return;
+        }
         self.last = *at;
         if from != self.last_from {
             self.last_from = from;

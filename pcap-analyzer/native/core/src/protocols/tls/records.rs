@@ -33,7 +33,13 @@ pub fn protect_handshake(association: &Association, message: &mut Message, heade
     is_all_security(message, header + fragment);
     message.opaque_bytes = 0;
     message.variant = names::ENCRYPTED;
+    carries_handshake_on(message);
+}
+
+/// The record holds handshake messages.
+pub fn carries_handshake_on(message: &mut Message) {
     message.facts.is_handshake = true;
+    message.facts.is_of_flight = true;
 }
 
 /// An alert in the clear: level and description (RFC 8446 §6). Its level decides whether a handshake failed, so it is always shown. Once a handshake

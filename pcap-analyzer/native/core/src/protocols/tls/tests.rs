@@ -102,22 +102,23 @@ fn version_13() -> Vec<u8> {
     extension(43, &[3, 4])
 }
 
-/// RFC 8446 §2: hidden handshake records, among them a Finished of 36 bytes, and data of 10 bytes.
+/// RFC 8446 §2: hidden handshake records, among them a Finished of 36 bytes, and data of 10 bytes; the client's ChangeCipherSpec comes early.
 #[test]
 fn tls_1_3_counts_records_up_to_the_clients_finished_as_handshake() {
     use Side::{Client, Server};
     let (messages, exchanges) = run(&[
         (Client, hello()),
         (Server, [record(22, &handshake(2, &server_hello(0x0303, b"id", 0x1301, &[version_13()]))), record(20, &[1])].concat()),
+        (Client, record(20, &[1])),
         (Server, record(23, &[0; 900])),
-        (Client, [record(20, &[1]), record(23, &[0; 53]), record(23, &[0; 27])].concat()),
+        (Client, [record(23, &[0; 53]), record(23, &[0; 27])].concat()),
         (Server, record(23, &[0; 200])),
     ]);
 
     assert_eq!((Some("TLS 1.3"), Some("certificate")), (messages[1].facts.version, messages[1].facts.authentication));
     assert_eq!(
         ("Application Data", ENCRYPTED, 905, Some(883)),
-        (messages[3].kind, messages[3].variant, messages[3].security_bytes, messages[3].plaintext_bytes)
+        (messages[4].kind, messages[4].variant, messages[4].security_bytes, messages[4].plaintext_bytes)
     );
     assert_eq!((ENCRYPTED, true), (messages[5].variant, messages[5].facts.is_handshake));
     assert_eq!(
@@ -126,7 +127,7 @@ fn tls_1_3_counts_records_up_to_the_clients_finished_as_handshake() {
     );
     assert!(!messages[7].facts.is_handshake);
     let [exchange] = &exchanges[..] else { panic!("{exchanges:?}") };
-    assert_eq!(("complete", Some(3), Some(1000), Some(3000)), (exchange.outcome, exchange.parts, exchange.ack_rtt_ns, exchange.rtt_ns));
+    assert_eq!(("complete", Some(3), Some(1000), Some(4000)), (exchange.outcome, exchange.parts, exchange.ack_rtt_ns, exchange.rtt_ns));
 }
 
 #[test]
