@@ -1,6 +1,6 @@
 //! Measured times of a session: exact as long as they are few, then in bins whose width is a known fraction of the value.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// Samples kept one by one; above this many they are counted in bins.
 const EXACT: usize = 1024;
@@ -12,7 +12,7 @@ enum Kept {
     /// Samples from 0 to 4.29 s, the common case, in half the memory.
     Small(Vec<u32>),
     Exact(Vec<i64>),
-    Binned(BTreeMap<i64, u32>),
+    Binned(FxHashMap<i64, u32>),
 }
 
 /// Sums and order statistics of one measured time, in nanoseconds.
@@ -64,7 +64,7 @@ impl Samples {
             },
             Kept::Exact(samples) if samples.len() < EXACT => samples.push(time_ns),
             Kept::Exact(samples) => {
-                let mut bins = BTreeMap::new();
+                let mut bins = FxHashMap::default();
                 for &sample in samples.iter().chain([&time_ns]) {
                     *bins.entry(bin(sample)).or_insert(0) += 1;
                 }
@@ -110,7 +110,9 @@ impl Samples {
             }
             Kept::Binned(bins) => {
                 let limit = |value: i64| value.clamp(self.min_ns, self.max_ns);
-                fractions.iter().map(|&fraction| pick(fraction, self.count, |rank| in_bins(bins, rank).map(limit))).collect()
+                let mut sorted: Vec<(i64, u32)> = bins.iter().map(|(&value, &count)| (value, count)).collect();
+                sorted.sort_unstable();
+                fractions.iter().map(|&fraction| pick(fraction, self.count, |rank| in_bins(&sorted, rank).map(limit))).collect()
             }
         }
     }
@@ -140,9 +142,10 @@ fn bin(time_ns: i64) -> i64 {
     i64::try_from(middle).unwrap_or(i64::MAX) * time_ns.signum()
 }
 
-fn in_bins(bins: &BTreeMap<i64, u32>, rank: usize) -> Option<i64> {
+/// The value at a rank of bins that are sorted by value.
+fn in_bins(bins: &[(i64, u32)], rank: usize) -> Option<i64> {
     let mut before = 0;
-    bins.iter().find_map(|(&value, &count)| {
+    bins.iter().find_map(|&(value, count)| {
         before += count as usize;
         (rank < before).then_some(value)
     })
