@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,12 @@ def java(run: Run, main: str, role: str, **options: str | int) -> Start:
 def mosquitto(run: Run) -> Start:
     """Start a broker of its own configuration that keeps nothing between runs."""
     lines = ["persistence false", "log_type error", "log_type warning", "log_type notice", "log_type information", "user root"]
-    lines += ["max_queued_messages 0", f"listener {mqtt_port(run.scenario)} {address('broker')}"]
+    lines += ["max_queued_messages 0"]
+    if run.scenario.parameters.get("transport") == "websockets":
+        lines += [f"listener {mqtt_port(run.scenario)}", "protocol websockets", "socket_domain ipv4"]
+        lines += ["listener 1883 127.0.0.1"]  # Mosquitto 2.0.11 does not start with WebSockets alone
+    else:
+        lines += [f"listener {mqtt_port(run.scenario)} {address('broker')}"]
     security = run.scenario.security
     if security.startswith("TLS"):
         lines += [f"{word} {run.work / word}.pem" for word in ("cafile", "certfile", "keyfile")]
@@ -89,7 +95,9 @@ def mosquitto(run: Run) -> Start:
 
 
 def mqtt_port(scenario: Scenario) -> int:
-    """Port of the broker."""
+    """Return the port of the broker."""
+    if scenario.parameters.get("transport") == "websockets":
+        return 8080
     return 8883 if scenario.security else 1883
 
 
@@ -124,9 +132,97 @@ def _mqtt_java(run: Run, main: str, role: str) -> Start:
     return java(run, main, role, server=server, port=port, user=keys.USER, password=keys.PASSWORD)
 
 
+def python(run: Run, program: str, role: str, point: str, **options: str | int) -> Start:
+    """Start a Python application."""
+    command = [PYTHON, str(HERE / "apps" / f"{program}_app.py"), *run.options(role, local=address(point), **options)]
+    return Start(role, point, command, env={"PYTHONDONTWRITEBYTECODE": "1", "HOME": str(run.work)})
+
+
+def paho_python(run: Run) -> list[Start]:
+    """Eclipse Paho for Python; each sender and receiver that has a point takes part."""
+    broker = mosquitto(run)
+    options: dict[str, str | int] = {"server": address("broker"), "port": mqtt_port(run.scenario)}
+    options |= {"user": keys.USER, "password": keys.PASSWORD}
+    clients = sorted(point for point in run.scenario.points if point != "broker")
+    return [broker, *(python(run, "paho", point, point, **options) for point in clients)]
+
+
+def aiocoap(run: Run) -> list[Start]:
+    """Start a server that holds the data and notifies or answers; with mode `put` it takes what the client sends."""
+    host, asks = ("receiver", "sender") if run.scenario.parameters["mode"] == "put" else ("sender", "receiver")
+    shared: dict[str, str | int] = {"secret": keys.OSCORE_SECRET, "salt": keys.OSCORE_SALT}
+    server = python(run, "coap", host, host, serves=1, **shared)
+    return [server, python(run, "coap", asks, asks, server=address(host), **shared)]
+
+
+def libcoap(run: Run) -> list[Start]:
+    """Start the example server, and the example client once a message."""
+    options: dict[str, str | int] = {"identity": keys.IDENTITY, "psk": keys.PSK, "server": address("sender")}
+    program = ["coap-server-notls"]
+    if run.scenario.security:
+        program = ["coap-server-gnutls", "-k", keys.PSK, "-h", keys.IDENTITY]
+    server = Start("server", "sender", [*program, "-A", address("sender"), "-d", "10"], "", service=True, logs=False)
+    server.env["SSLKEYLOGFILE"] = str(run.work / "server.secrets")  # a word that GnuTLS knows
+    return [server, *(python(run, "libcoap", role, "receiver", **options) for role in ("sender", "receiver"))]
+
+
+def http(run: Run) -> list[Start]:
+    """Hypercorn as server; httpx, or aioquic for HTTP/3, as client."""
+    options: dict[str, str | int] = {"server": address("sender"), "port": 443 if run.scenario.security else 80}
+    return [python(run, "http", role, role, **options) for role in ("sender", "receiver")]
+
+
+def stream(run: Run) -> list[Start]:
+    """TCP or WebSocket; the receiver listens."""
+    options: dict[str, str | int] = {"server": address("receiver"), "port": 8080}
+    return [python(run, "stream", role, role, **options) for role in ("receiver", "sender")]
+
+
+def mqttsn(run: Run) -> list[Start]:
+    """MQTT-SN with a gateway of the recorder's own."""
+    options: dict[str, str | int] = {"server": address("broker"), "port": 1883}
+    gateway = python(run, "mqttsn", "gateway", "broker", **options)
+    gateway.service, gateway.logs = True, False
+    return [gateway, *(python(run, "mqttsn", role, role, **options) for role in ("receiver", "sender"))]
+
+
+def xmpp(run: Run) -> list[Start]:
+    """Prosody of its own configuration, and slixmpp."""
+    secured = bool(run.scenario.security)
+    plain = "c2s_require_encryption = false; allow_unencrypted_plain_auth = true"
+    settings = [
+        "run_as_root = true; use_libevent = false; pidfile = DIR/prosody.pid; data_path = DIR/data",
+        'modules_enabled = {"roster", "saslauth", "disco", "ping"' + (', "tls"}' if secured else "}"),
+        'modules_disabled = {"s2s"}; interfaces = {ADDRESS}; c2s_ports = {5222}; s2s_ports = {}',
+        'authentication = "internal_plain"; log = {info = "*console"}; admins = {"sender@localhost"}',
+        "ssl = {certificate = DIR/certfile.pem; key = DIR/keyfile.pem}" if secured else plain,
+        'VirtualHost "localhost"',
+        'Component "pubsub.localhost" "pubsub"',
+    ]
+    text = "\n".join(settings).replace("ADDRESS", f'"{address("broker")}"')
+    text = re.sub(r"DIR(/[\w.]+)", lambda found: f'"{run.work}{found.group(1)}"', text)
+    file = run.work / "prosody.cfg.lua"
+    file.write_text(text + "\n")
+    accounts = run.work / "data" / "localhost" / "accounts"
+    accounts.mkdir(parents=True)
+    for user in ("sender", "receiver"):
+        (accounts / f"{user}.dat").write_text(f'return {{ ["password"] = "{keys.PASSWORD}" }};\n')
+    command = ["prosody", "--config", str(file), "-F"]
+    server = Start("broker", "broker", command, "Activated service 'c2s'", service=True, logs=False)
+    options: dict[str, str | int] = {"server": address("broker"), "password": keys.PASSWORD}
+    return [server, *(python(run, "xmpp", role, role, **options) for role in ("sender", "receiver"))]
+
+
 DRIVERS: dict[str, Callable[[Run], list[Start]]] = {
     "californium": californium,
     "java_coap": java_coap,
     "paho": paho,
     "hivemq": hivemq,
+    "paho_python": paho_python,
+    "aiocoap": aiocoap,
+    "libcoap": libcoap,
+    "http": http,
+    "stream": stream,
+    "mqttsn": mqttsn,
+    "xmpp": xmpp,
 }

@@ -1,4 +1,4 @@
-"""Certificates, passwords and shared secrets, all made for one run or made up; and the collected `.keys` file."""
+"""Certificates, passwords and shared secrets, all made for one run or made up; and the `.keys` file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ IDENTITY = "pcapstat"
 PSK = "secretPSK"
 USER = "pcapstat"
 PASSWORD = "made-up"
+OSCORE_SECRET, OSCORE_SALT = "0102030405060708090a0b0c0d0e0f10", "9e7ca92223786340"
+"""Master secret and salt (hex), those of RFC 8613 Appendix C.1.1."""
 STORE_PASSWORD = "changeit"
 
 
@@ -30,13 +32,19 @@ def make_certificates(work: Path) -> None:
     run("mosquitto_passwd", "-b", "-c", str(work / "passwords"), USER, PASSWORD)
 
 
-def collect(work: Path, security: str) -> str:
-    """Return the key file: TLS secrets in the NSS format, then lines of shared secrets that TLS readers pass over."""
+def key_log(work: Path) -> str:
+    """Return the TLS and DTLS secrets of all programs, in the NSS key log format."""
     lines = {line for file in sorted(work.glob("*.secrets")) for line in file.read_text().splitlines() if " " in line}
-    ordered = sorted(line for line in lines if not line.startswith("#"))
+    return "".join(f"{line}\n" for line in sorted(lines) if not line.startswith("#"))
+
+
+def shared_secrets(security: str) -> str:
+    """Return the line of a secret that both ends knew before; readers of key logs pass over it."""
     if security == "DTLS 1.2 PSK":
-        ordered.append(f"PSK {IDENTITY} {PSK.encode().hex()}")
-    return "".join(f"{line}\n" for line in ordered)
+        return f"PSK {IDENTITY} {PSK.encode().hex()}\n"
+    if security == "OSCORE":
+        return f"OSCORE client-id=01 server-id=02 secret={OSCORE_SECRET} salt={OSCORE_SALT} AES-CCM-16-64-128 SHA-256\n"
+    return ""
 
 
 def _new_key(file: Path) -> list[str]:

@@ -69,13 +69,13 @@ class Lab:
         self._remove()
 
     def start(self, point: str, command: Sequence[str], log: str, env: Mapping[str, str] | None = None) -> Process:
-        """Start `command` in the namespace of `point`; what it prints goes to the file `log`."""
+        """Start `command` in the namespace of `point`; what it prints goes to the file `log`, errors to `log.err`."""
         return Process(self._spawn(["ip", "netns", "exec", point_name(point), *command], log, env), self.work / log)
 
     def record(self, point: str) -> Process:
         """Record every frame at `point`, with nanosecond times of the host's clock."""
         file = self.work / f"{point}.pcap"
-        command = ["tcpdump", "-i", "eth0", "-n", "-s", "0", "-U", "--time-stamp-precision=nano", "-B", "8192"]
+        command = ["tcpdump", "-i", "eth0", "-n", "-s", "0", "-U", "--immediate-mode", "--time-stamp-precision=nano", "-B", "8192"]
         recorder = self.start(point, [*command, "-Z", "root", "-w", str(file)], f"tcpdump-{point}")
         recorder.wait_for("listening on", 10)
         return recorder
@@ -97,10 +97,10 @@ class Lab:
             _inside(namespace, "ethtool", "-K", device, "tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off")
 
     def _spawn(self, command: Sequence[str], log: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        file = (self.work / log).open("wb")
-        self._files.append(file)
+        output, errors = (self.work / log).open("wb"), (self.work / f"{log}.err").open("wb")
+        self._files += [output, errors]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env={**os.environ, **(env or {})}
         )
         self._processes.append(process)
         return process
@@ -120,9 +120,13 @@ class Process:
         self.process = process
         self.log = log
 
-    def text(self) -> str:
+    def output(self) -> str:
         """Return what the process has printed so far."""
         return self.log.read_text(errors="replace")
+
+    def text(self) -> str:
+        """Return what the process has printed so far, errors last."""
+        return self.output() + Path(f"{self.log}.err").read_text(errors="replace")
 
     def wait_for(self, words: str, timeout_s: float) -> None:
         """Wait until the process has printed `words`."""

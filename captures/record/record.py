@@ -89,7 +89,7 @@ def record(scenario: Scenario) -> int:
     with Lab(scenario.points, work, scenario.path) as lab:
         recorders = {point: lab.record(point) for point in scenario.record}
         processes = _run(lab, work, starts)
-        time.sleep(0.2)
+        time.sleep(0.5)
         for recorder in recorders.values():
             recorder.stop()
     return _write(scenario, work, recorders, processes)
@@ -131,7 +131,8 @@ def _started(lab: Lab, start: Start) -> Process:
 def _write(
     scenario: Scenario, work: Path, recorders: dict[str, Process], processes: list[tuple[Start, Process]]
 ) -> int:
-    key_log = keys.collect(work, scenario.security)
+    key_log = keys.key_log(work)
+    secrets = key_log + keys.shared_secrets(scenario.security)
     captures = []
     total = 0
     for number, (point, recorder) in enumerate(recorders.items()):
@@ -141,14 +142,14 @@ def _write(
         run("tshark", "-n", "-r", str(CAPTURES / file), "-c", "1")
         total = total or frames
         captures.append({"file": file, "point": point, "clock": "host", "frames": frames, "dropped": dropped})
-    if key_log:
-        (CAPTURES / f"{scenario.name}.keys").write_text(key_log)
+    if secrets:
+        (CAPTURES / f"{scenario.name}.keys").write_text(secrets)
     parts: dict[str, Any] = {
         "server": {"library": scenario.server, "version": VERSIONS[scenario.server]} if scenario.server else {},
         "path": _path(scenario, work),
         "addresses": {point: address(point) for point in scenario.points},
         "applications": [
-            truth.application(start.name, address(start.point), process.text())
+            truth.application(start.name, address(start.point), process.output())
             for start, process in processes
             if start.logs
         ],

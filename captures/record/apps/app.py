@@ -53,6 +53,15 @@ class App:
         while not Path(self.text("begin")).exists():
             time.sleep(0.005)
 
+    @property
+    def over(self) -> bool:
+        """Whether a client has said that the run is over."""
+        return Path(self.file("over")).exists()
+
+    def end(self) -> None:
+        """Say that the run is over, for a server to end."""
+        Path(self.file("over")).touch()
+
     def sent(self, payload: bytes) -> None:
         """Log a message that is about to be sent."""
         _log("S", payload)

@@ -1,4 +1,6 @@
 import java.net.InetSocketAddress;
+import java.util.Iterator;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.eclipse.californium.core.CoapClient;
 import org.eclipse.californium.core.CoapHandler;
@@ -40,13 +42,22 @@ public final class Californium {
         server.add(resource);
         server.start();
         app.begin();
+        if (app.text("mode").equals("fetch")) {
+            resource.next = app.payloads().iterator();
+            resource.answered.await(app.number("patience_s"), TimeUnit.SECONDS);
+        } else {
+            change(app, resource);
+        }
+        Thread.sleep(500);
+        server.destroy();
+    }
+
+    private static void change(App app, Resource resource) throws Exception {
         for (String payload : app.payloads()) {
             resource.payload = payload;
             resource.changed();
             app.pause();
         }
-        Thread.sleep(500);
-        server.destroy();
     }
 
     private static void receive(App app) throws Exception {
@@ -54,7 +65,7 @@ public final class Californium {
         client.setEndpoint(endpoint(app, new InetSocketAddress(app.text("local"), 0)));
         client.setTimeout(60_000L);
         app.begin();
-        if (app.text("mode").equals("poll")) {
+        if (!app.text("mode").isEmpty()) {
             poll(app, client);
         } else {
             client.observe(new Receiver(app));
@@ -101,17 +112,22 @@ public final class Californium {
     private static final class Resource extends CoapResource {
         private final App app;
         private volatile String payload = "";
+        /** With a source, each GET takes the next payload. */
+        private volatile Iterator<String> next;
+        private final CountDownLatch answered;
 
         Resource(App app) {
             super("Resource1");
             this.app = app;
+            answered = new CountDownLatch(app.number("count"));
             setObservable(true);
             setObserveType(app.number("confirm") == 1 ? Type.CON : Type.NON);
         }
 
         @Override
         public void handleGET(CoapExchange exchange) {
-            String now = payload;
+            String now = next != null && next.hasNext() ? next.next() : payload;
+            answered.countDown();
             app.sent(now);
             exchange.respond(ResponseCode.CONTENT, now);
         }

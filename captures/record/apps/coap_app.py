@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from aiocoap import GET, PUT, Context, Message, resource
+from aiocoap.credentials import CredentialsMap
 from aiocoap.numbers.types import Type
+from aiocoap.oscore_sitewrapper import OscoreSiteWrapper
+
 from app import App
 
-OSCORE_SECRET, OSCORE_SALT = "0102030405060708090a0b0c0d0e0f10", "9e7ca92223786340"
-"""Master secret and salt (hex) of the OSCORE runs, those of RFC 8613 Appendix C.1.1."""
 
-
-class Resource1(resource.ObservableResource):
+class Resource1(resource.ObservableResource):  # type: ignore[misc]
     """The data: each message replaces the one before."""
 
     def __init__(self, app: App) -> None:
@@ -45,7 +45,7 @@ def credentials(app: App, context: Any) -> None:
     ids = ("01", "02") if side == "client" else ("02", "01")
     settings = {
         "algorithm": "AES-CCM-16-64-128", "kdf-hashfun": "sha256", "window": 32,
-        "secret_hex": OSCORE_SECRET, "salt_hex": OSCORE_SALT, "sender-id_hex": ids[0], "recipient-id_hex": ids[1],
+        "secret_hex": app.text("secret"), "salt_hex": app.text("salt"), "sender-id_hex": ids[0], "recipient-id_hex": ids[1],
     }  # fmt: skip
     (folder / "settings.json").write_text(json.dumps(settings))
     entry = {"oscore": {"basedir": str(folder)}}
@@ -59,17 +59,14 @@ async def serve(app: App) -> None:
     site: Any = resource.Site()
     site.add_resource(["Resource1"], data)
     if app.text("security") == "OSCORE":
-        from aiocoap import credentials as stores
-        from aiocoap.oscore_sitewrapper import OscoreSiteWrapper
-
-        store = stores.CredentialsMap()
+        store = CredentialsMap()
         credentials(app, store)
         site = OscoreSiteWrapper(site, store)
     context = await Context.create_server_context(site, bind=(app.text("local"), 5683))
     data.payload = app.payloads()[0]
     app.begin()
     if app.text("mode") != "observe":
-        while not Path(app.file("done")).exists():
+        while not app.over:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     else:
         for payload in app.payloads():
@@ -113,7 +110,7 @@ async def client(app: App) -> None:
     except (TimeoutError, OSError) as problem:
         app.error(repr(problem))
     await asyncio.sleep(0.05)
-    Path(app.file("done")).touch()
+    app.end()
     await context.shutdown()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from typing import Any
+from typing import Any, Literal
 
 import paho.mqtt.client as mqtt
 from app import App
@@ -14,14 +14,12 @@ from paho.mqtt.enums import CallbackAPIVersion
 def main() -> None:
     """Publish all payloads, or receive until there are enough."""
     app = App()
-    transport = "websockets" if app.text("transport") == "websockets" else "tcp"
+    transport: Literal["websockets", "tcp"] = "websockets" if app.text("transport") == "websockets" else "tcp"
     version = mqtt.MQTTv5 if app.number("mqtt") == 5 else mqtt.MQTTv311
     client = mqtt.Client(CallbackAPIVersion.VERSION2, app.text("role"), protocol=version, transport=transport)
     secure(app, client)
-    client.on_message = lambda _client, _data, message: app.received(message.payload)
-    subscribed = []
-    client.on_subscribe = lambda *_: subscribed.append(True)
-    client.on_connect = lambda *_: None if app.sends else client.subscribe("Resource1", app.number("qos"))
+    client.on_message = lambda _client, _data, message: app.received(bytes(message.payload))
+    client.on_connect = lambda *_: connected(app, client)
     app.begin()
     client.connect(app.text("server"), app.number("port"))
     client.loop_start()
@@ -31,6 +29,12 @@ def main() -> None:
         receive(app)
     client.disconnect()
     client.loop_stop()
+
+
+def connected(app: App, client: mqtt.Client) -> None:
+    """Subscribe, if this is a receiver."""
+    if not app.sends:
+        client.subscribe("Resource1", app.number("qos"))
 
 
 def secure(app: App, client: mqtt.Client) -> None:
