@@ -68,6 +68,12 @@ impl Version {
         matches!(self, Self::Tls13 | Self::Dtls13)
     }
 
+    /// Whether records of application data with this version's number are of this version: those of TLS 1.3 have TLS 1.2's (RFC 8446 §5.1).
+    #[must_use]
+    pub const fn is_told_by_records(self) -> bool {
+        !matches!(self, Self::Tls12 | Self::Tls13)
+    }
+
     /// Whether CBC records begin with their initialisation vector (RFC 4346 §6.2.3.2).
     const fn has_explicit_vector(self) -> bool {
         !matches!(self, Self::Ssl30 | Self::Tls10)

@@ -88,6 +88,11 @@ impl Association {
         Self { is_datagram, ..Self::default() }
     }
 
+    /// Whether a hello was seen: handshake messages behind it, of any length, are in the clear until the keys change.
+    pub fn has_begun(&self) -> bool {
+        self.client_random.is_some() || self.agreement.is_some()
+    }
+
     /// Whether records are of (D)TLS 1.3.
     pub fn is_13(&self) -> bool {
         self.agreement.is_some_and(|agreement| agreement.version.is_13())

@@ -31,6 +31,7 @@ pub(in crate::protocols) use records::{carries_handshake_on, is_all_security, pr
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::message::{Message, Side};
+use crate::security::Version;
 use reassembly::{Part, Reassembly};
 
 /// TLS.
@@ -259,6 +260,9 @@ impl TlsDecoder {
             return protect_handshake(&self.association, message, HEADER, length);
         }
         protect(&self.association, message, HEADER, length);
+        if self.association.agreement.is_none() {
+            message.facts.version = Version::from_number(header.version).filter(|version| version.is_told_by_records()).map(Version::name);
+        }
     }
 
     /// Whether a record of TLS 1.3 is taken for the handshake.
@@ -281,7 +285,11 @@ impl TlsDecoder {
     fn handshake(&mut self, header: &Header, fragment: &[u8], from: Side, message: &mut Message) {
         let length = usize::from(header.length);
         let Some(reassembly) = self.reassembly.get_mut(from.index()) else { return };
-        let is_known = matches!(fragment, [kind, 0..=1, ..] if names::handshake_type(*kind).is_some());
+        let is_known = match fragment {
+            [kind, 0..=1, ..] => names::handshake_type(*kind).is_some(),
+            [kind, ..] => self.association.has_begun() && names::handshake_type(*kind).is_some(),
+            [] => false,
+        };
         if self.association.has_changed(from) || !(reassembly.is_pending() || is_known) {
             reassembly.clear();
             return protect_handshake(&self.association, message, HEADER, length);

@@ -183,6 +183,39 @@ fn without_a_handshake_only_the_header_is_known_to_be_security() {
     assert!(message.facts.is_encrypted);
 }
 
+/// RFC 8446 §5.1: only TLS 1.2's number is shared.
+#[test]
+fn records_tell_old_versions_without_a_handshake() {
+    let version = |number| decode(&mut TlsDecoder::new(), &[23, 3, number, 0, 1, 0], Side::Client).1.facts.version;
+
+    assert_eq!([Some("TLS 1.0"), Some("TLS 1.1"), None], [version(1), version(2), version(3)]);
+}
+
+/// RFC 8448 §3, "Simple 1-RTT Handshake": its ServerHello, and records of the lengths that it prints.
+#[test]
+fn the_published_trace_has_the_published_lengths() {
+    use Side::{Client, Server};
+    const SERVER_HELLO: &str = "020000560303a6af06a4121860dc5e6e60249cd34c95930c8ac5cb1434dac155772ed3e2692800130100002e00330024001d0020\
+                                c9828876112095fe66762bdbf7c672e156d6cc253b833df1dd69b1b04e751f0f002b00020304";
+    let hello: Vec<u8> = (0..SERVER_HELLO.len()).step_by(2).map(|at| u8::from_str_radix(&SERVER_HELLO[at..at + 2], 16).unwrap()).collect();
+    let data = |length: usize| record(23, &vec![0; length]);
+    let (messages, _) = run(&[
+        (Client, self::hello()),
+        (Server, [record(22, &hello), data(674)].concat()),
+        (Client, data(53)),
+        (Server, data(222)),
+        (Client, data(67)),
+        (Server, data(67)),
+        (Client, data(19)),
+    ]);
+
+    assert_eq!(Some("TLS_AES_128_GCM_SHA256"), messages[1].cipher_suite.get());
+    let contents: Vec<_> = messages[2..].iter().map(|message| (message.variant, message.plaintext_bytes)).collect();
+    let hidden = |bytes| (ENCRYPTED, Some(bytes));
+    let open = |bytes| ("", Some(bytes));
+    assert_eq!(vec![hidden(657), hidden(36), open(205), open(50), open(50), open(2)], contents);
+}
+
 #[test]
 fn clear_text_before_tls_is_given_up_to_the_first_record() {
     let bytes = [b"220 ready\r\n".to_vec(), hello()].concat();
