@@ -31,7 +31,8 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version of a number on the wire: ProtocolVersion of a hello, or of supported_versions.
+    /// The version of a number on the wire: ProtocolVersion of a hello, or of supported_versions. Drafts of TLS 1.3 and the experiments of browsers with
+    /// it (0x7e, 0xfb) are TLS 1.3, DTLS 1.0 of OpenSSL before 0.9.8f (0x0100) is DTLS 1.0.
     #[must_use]
     pub const fn from_number(number: u16) -> Option<Self> {
         match number {
@@ -39,7 +40,7 @@ impl Version {
             0x0301 => Some(Self::Tls10),
             0x0302 => Some(Self::Tls11),
             0x0303 => Some(Self::Tls12),
-            0x0304 | 0x7f0e..=0x7f1c | 0xfb17 | 0xfb1a => Some(Self::Tls13),
+            0x0304 | 0x7e01..=0x7e03 | 0x7f0e..=0x7f1c | 0xfb17 | 0xfb1a => Some(Self::Tls13),
             0xfeff | 0x0100 => Some(Self::Dtls10),
             0xfefd => Some(Self::Dtls12),
             0xfefc => Some(Self::Dtls13),

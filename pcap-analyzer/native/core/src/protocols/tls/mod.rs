@@ -260,7 +260,7 @@ impl TlsDecoder {
             return protect_handshake(&self.association, message, HEADER, length);
         }
         protect(&self.association, message, HEADER, length);
-        if self.association.agreement.is_none() {
+        if !self.association.has_begun() {
             message.facts.version = Version::from_number(header.version).filter(|version| version.is_told_by_records()).map(Version::name);
         }
     }
