@@ -72,7 +72,14 @@ def java(run: Run, main: str, role: str, **options: str | int) -> Start:
 
 def mosquitto(run: Run) -> Start:
     """Start a broker of its own configuration that keeps nothing between runs."""
-    lines = ["persistence false", "log_type error", "log_type warning", "log_type notice", "log_type information", "user root"]
+    lines = [
+        "persistence false",
+        "log_type error",
+        "log_type warning",
+        "log_type notice",
+        "log_type information",
+        "user root",
+    ]
     lines += ["max_queued_messages 0"]
     if run.scenario.parameters.get("transport") == "websockets":
         lines += [f"listener {mqtt_port(run.scenario)}", "protocol websockets", "socket_domain ipv4"]
@@ -148,10 +155,13 @@ def paho_python(run: Run) -> list[Start]:
 
 
 def aiocoap(run: Run) -> list[Start]:
-    """Start a server that holds the data and notifies or answers; with mode `put` it takes what the client sends."""
+    """Start a server that notifies or answers; with mode `put` it takes what the client sends."""
     host, asks = ("receiver", "sender") if run.scenario.parameters["mode"] == "put" else ("sender", "receiver")
     shared: dict[str, str | int] = {"secret": keys.OSCORE_SECRET, "salt": keys.OSCORE_SALT}
+    shared |= {"identity": keys.IDENTITY, "psk": keys.PSK}
+    shared["scheme"] = "coaps" if run.scenario.security == "DTLS 1.2 PSK" else "coap"
     server = python(run, "coap", host, host, serves=1, **shared)
+    server.env["AIOCOAP_DTLSSERVER_ENABLED"] = "1"
     return [server, python(run, "coap", asks, asks, server=address(host), **shared)]
 
 
@@ -162,7 +172,11 @@ def libcoap(run: Run) -> list[Start]:
     if run.scenario.security:
         program = ["coap-server-gnutls", "-k", keys.PSK, "-h", keys.IDENTITY]
     server = Start("server", "sender", [*program, "-A", address("sender"), "-d", "10"], "", service=True, logs=False)
-    server.env["SSLKEYLOGFILE"] = str(run.work / "server.secrets")  # a word that GnuTLS knows
+    settings = run.work / "gnutls.conf"  # without it GnuTLS takes ECDHE_PSK, which a shared secret does not open
+    settings.write_text(
+        "[overrides]\ntls-disabled-kx = ECDHE-PSK\ntls-disabled-kx = DHE-PSK\ntls-disabled-kx = RSA-PSK\n"
+    )
+    server.env = {"SSLKEYLOGFILE": str(run.work / "server.secrets"), "GNUTLS_SYSTEM_PRIORITY_FILE": str(settings)}
     return [server, *(python(run, "libcoap", role, "receiver", **options) for role in ("sender", "receiver"))]
 
 

@@ -22,7 +22,14 @@ def write(captures: Path, scenarios: Mapping[str, Scenario]) -> None:
         if file.exists():
             recorded = json.loads(file.read_text())["capture"]
             library = f"{scenario.library} {scenario.version}"
-            cells = [f"`{name}`", scenario.study, library, scenario.protocol, scenario.security or "none", scenario.shows]
+            cells = [
+                f"`{name}`",
+                scenario.study,
+                library,
+                scenario.protocol,
+                scenario.security or "none",
+                scenario.shows,
+            ]
             lines.append(f"| {' | '.join([*cells, recorded['point'], str(recorded['frames'])])} |\n")
     readme = captures / "README.md"
     before, _, rest = readme.read_text().partition(BEGIN)

@@ -27,8 +27,8 @@ def make_certificates(work: Path) -> None:
     _sign(work, "clientkey", "clientcert", "/CN=pcapstat client", "basicConstraints=CA:FALSE")
     run("openssl", "pkcs12", "-export", "-in", str(work / "certfile.pem"), "-inkey", str(work / "keyfile.pem"),
         "-passout", f"pass:{STORE_PASSWORD}", "-out", str(work / "keyStore.p12"))  # fmt: skip
-    run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", str(work / "cafile.pem"), "-storetype", "PKCS12",
-        "-storepass", STORE_PASSWORD, "-keystore", str(work / "trustStore.p12"))  # fmt: skip
+    run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", str(work / "cafile.pem"),
+        "-storetype", "PKCS12", "-storepass", STORE_PASSWORD, "-keystore", str(work / "trustStore.p12"))  # fmt: skip
     run("mosquitto_passwd", "-b", "-c", str(work / "passwords"), USER, PASSWORD)
 
 

@@ -75,7 +75,19 @@ class Lab:
     def record(self, point: str) -> Process:
         """Record every frame at `point`, with nanosecond times of the host's clock."""
         file = self.work / f"{point}.pcap"
-        command = ["tcpdump", "-i", "eth0", "-n", "-s", "0", "-U", "--immediate-mode", "--time-stamp-precision=nano", "-B", "8192"]
+        command = [
+            "tcpdump",
+            "-i",
+            "eth0",
+            "-n",
+            "-s",
+            "0",
+            "-U",
+            "--immediate-mode",
+            "--time-stamp-precision=nano",
+            "-B",
+            "8192",
+        ]
         recorder = self.start(point, [*command, "-Z", "root", "-w", str(file)], f"tcpdump-{point}")
         recorder.wait_for("listening on", 10)
         return recorder
@@ -94,7 +106,9 @@ class Lab:
             _inside(HUB, "ip", "link", "set", point, "master", "bridge")
         _inside(HUB, "ip", "link", "set", point, "up")
         for namespace, device in ((name, "eth0"), (HUB, point)):
-            _inside(namespace, "ethtool", "-K", device, "tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off")
+            _inside(
+                namespace, "ethtool", "-K", device, "tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off"
+            )
 
     def _spawn(self, command: Sequence[str], log: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         output, errors = (self.work / log).open("wb"), (self.work / f"{log}.err").open("wb")

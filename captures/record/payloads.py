@@ -38,7 +38,12 @@ def hl7(count: int) -> list[str]:
     payloads = []
     for number in range(1, count + 1):
         kind = next(kinds)
-        fields = {"at": "202401", "who": f"{number % 1000:03}", "rate": draw.randint(60, 100), "spo2": draw.randint(95, 99)}
+        fields = {
+            "at": "202401",
+            "who": f"{number % 1000:03}",
+            "rate": draw.randint(60, 100),
+            "spo2": draw.randint(95, 99),
+        }
         head = f"MSH|^~\\&|MONITOR|WARD|RECORDS|HOSPITAL|202401||{kind}|{number:07}|P|2.3|||AL|NE||||\r"
         head += f"NTE|1|L|ROUTINE MESSAGE OF THE WARD, WRITTEN BY THE RECORDER; NO PERSON IN IT EXISTS ({kind})"
         payloads.append(f"{head}\r{HL7_SEGMENTS[kind].format(**fields)}")

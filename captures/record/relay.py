@@ -1,4 +1,6 @@
-"""A link that loses, delays and reorders frames by a seeded plan: `relay.py POINT… loss=0.1 delay_ms=5 reorder=0.1 seed=1`.
+"""A link that loses, delays and reorders frames by a seeded plan.
+
+Use: `relay.py POINT… loss=0.1 delay_ms=5 reorder=0.1 hold_ms=30 seed=1`.
 
 Stands in for netem: every device named by a point is read raw, each IPv4 frame drawn for, and sent out of the device
 behind which its destination lives. ARP always passes. Ends on SIGTERM and then prints what it did.

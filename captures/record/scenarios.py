@@ -55,7 +55,12 @@ class Scenario:
 
 
 STUDY_A: dict[str, str | int] = {
-    "payload": "hi", "count": 200, "stop": 100, "spacing_ms": 20, "patience_s": 20, "resource": "Resource1",
+    "payload": "hi",
+    "count": 200,
+    "stop": 100,
+    "spacing_ms": 20,
+    "patience_s": 20,
+    "resource": "Resource1",
 }
 TEN_MS: dict[str, str | int] = STUDY_A | {"count": 100, "spacing_ms": 10}
 """A run where all that is sent can be received."""
@@ -75,12 +80,31 @@ def _study_a_coap() -> list[Scenario]:
                 both = ("receiver", "sender") if confirm and not security else ("receiver",)
                 rows.append(
                     Scenario(
-                        f"a-{tag}{suffix}-{kind}", driver, "A", library, transport,
-                        f"Observe, {kind.upper()} notifications", security, record=both,
+                        f"a-{tag}{suffix}-{kind}",
+                        driver,
+                        "A",
+                        library,
+                        transport,
+                        f"Observe, {kind.upper()} notifications",
+                        security,
+                        record=both,
                         parameters=STUDY_A | {"confirm": confirm},
                     )
                 )
     return rows
+
+
+def _study_a_cid() -> Scenario:
+    return Scenario(
+        "a-californium-dtls-cid-con",
+        "californium",
+        "A",
+        "Californium",
+        "CoAP",
+        "Observe, CON notifications, a connection ID of 6 bytes as the study's",
+        DTLS_PSK,
+        parameters=STUDY_A | {"confirm": 1, "cid_bytes": 6},
+    )
 
 
 def _study_a_mqtt() -> list[Scenario]:
@@ -91,9 +115,16 @@ def _study_a_mqtt() -> list[Scenario]:
                 everywhere = ("broker", "receiver", "sender") if qos and not security else ("broker",)
                 rows.append(
                     Scenario(
-                        f"a-{tag}{'-tls' if security else ''}-qos{qos}", driver, "A", library, "MQTT 5",
-                        f"publish and subscribe, QoS {qos}" + (", user name and password" if security else ""), security,
-                        "Mosquitto", ("receiver", "sender", "broker"), everywhere,
+                        f"a-{tag}{'-tls' if security else ''}-qos{qos}",
+                        driver,
+                        "A",
+                        library,
+                        "MQTT 5",
+                        f"publish and subscribe, QoS {qos}" + (", user name and password" if security else ""),
+                        security,
+                        "Mosquitto",
+                        ("receiver", "sender", "broker"),
+                        everywhere,
                         parameters=STUDY_A | {"qos": qos},
                     )
                 )
@@ -101,8 +132,15 @@ def _study_a_mqtt() -> list[Scenario]:
 
 
 def _at_broker(
-    name: str, study: str, shows: str, parameters: dict[str, str | int], *, security: str = "", driver: str = "paho_python",
-    points: tuple[str, ...] = THREE, path: dict[str, float] | None = None,
+    name: str,
+    study: str,
+    shows: str,
+    parameters: dict[str, str | int],
+    *,
+    security: str = "",
+    driver: str = "paho_python",
+    points: tuple[str, ...] = THREE,
+    path: dict[str, float] | None = None,
 ) -> Scenario:
     """Return a run over Mosquitto, recorded there: by default with Paho for Python."""
     library = "Paho MQTT v5" if driver == "paho" else "Paho MQTT Python"
@@ -122,7 +160,13 @@ def _study_b() -> list[Scenario]:
         shows = f"HL7 v2 messages, polled every {poll_ms} ms"
         rows.append(
             Scenario(
-                f"b-californium-poll{poll_ms}", "californium", "B", "Californium", "CoAP", shows, parameters=common | timing
+                f"b-californium-poll{poll_ms}",
+                "californium",
+                "B",
+                "Californium",
+                "CoAP",
+                shows,
+                parameters=common | timing,
             )
         )
     return rows
@@ -130,9 +174,9 @@ def _study_b() -> list[Scenario]:
 
 def _study_c_coap() -> list[Scenario]:
     rows = []
-    for security in ("", OSCORE):
+    for security in ("", DTLS_PSK, OSCORE):
         for mode, shows in (("get", "a GET for each message"), ("observe", "Observe")):
-            name = f"c-aiocoap-{'oscore-' if security else ''}{mode}"
+            name = f"c-aiocoap-{'' if not security else 'oscore-' if security == OSCORE else 'dtls-'}{mode}"
             parameters: dict[str, str | int] = TEN_MS | {"mode": mode, "confirm": 1}
             if mode == "observe":
                 parameters |= {"count": 200, "spacing_ms": 20}
@@ -141,8 +185,10 @@ def _study_c_coap() -> list[Scenario]:
         tag = {"coap": "udp", "coaps": "dtls", "coap+tcp": "tcp"}[scheme]
         protocol = "CoAP over TCP" if tag == "tcp" else "CoAP"
         parameters = TEN_MS | {"count": 20, "stop": 20, "scheme": scheme}
-        shows = "a PUT, later a GET, for each message, each by a new client"
-        rows.append(Scenario(f"c-libcoap-{tag}", "libcoap", "C", "libcoap", protocol, shows, security, parameters=parameters))
+        shows = "a PUT for each message, meanwhile GETs, each by a new client"
+        rows.append(
+            Scenario(f"c-libcoap-{tag}", "libcoap", "C", "libcoap", protocol, shows, security, parameters=parameters)
+        )
     return rows
 
 
@@ -152,19 +198,31 @@ def _study_c_others() -> list[Scenario]:
         _at_broker("c-paho-python-tls13-mutual", "C", "QoS 1, client certificates", {"qos": 1}, security=MUTUAL),
         _at_broker("c-paho-python-tls12-user", "C", "QoS 1, user name and password", {"qos": 1}, security=TLS_12),
         _at_broker(
-            "c-paho-python-many", "C", "three subscribers, two publishers, QoS 1", {"qos": 1, "count": 25, "stop": 50},
+            "c-paho-python-many",
+            "C",
+            "three subscribers, two publishers, QoS 1",
+            {"qos": 1, "count": 25, "stop": 50},
             points=many,
         ),
         _at_broker(
-            "c-paho-python-websockets", "C", "MQTT over WebSockets, QoS 1",
+            "c-paho-python-websockets",
+            "C",
+            "MQTT over WebSockets, QoS 1",
             {"qos": 1, "transport": "websockets", "mqtt": 5},
         ),
-    ]  # fmt: skip
+    ]
     for version, library, security in (("2", "httpx", TLS_13), ("3", "aioquic", TLS_13)):
         rows.append(
             Scenario(
-                f"c-http{version}", "http", "C", library, f"HTTP/{version}", "a GET for each message on one connection",
-                security, "Hypercorn", parameters=TEN_MS | {"http": version},
+                f"c-http{version}",
+                "http",
+                "C",
+                library,
+                f"HTTP/{version}",
+                "a GET for each message on one connection",
+                security,
+                "Hypercorn",
+                parameters=TEN_MS | {"http": version},
             )
         )
     for mode, shows in (("chat", "chat messages"), ("pubsub", "items of a PubSub node")):
@@ -172,7 +230,9 @@ def _study_c_others() -> list[Scenario]:
             name = f"c-xmpp{'-tls' if security else ''}-{mode}"
             parameters: dict[str, str | int] = TEN_MS | {"mode": mode, "count": 50, "stop": 50}
             rows.append(
-                Scenario(name, "xmpp", "C", "slixmpp", "XMPP", shows, security, "Prosody", THREE, ("broker",), parameters)
+                Scenario(
+                    name, "xmpp", "C", "slixmpp", "XMPP", shows, security, "Prosody", THREE, ("broker",), parameters
+                )
             )
     return rows
 
@@ -180,15 +240,48 @@ def _study_c_others() -> list[Scenario]:
 def _study_d() -> list[Scenario]:
     rows = []
     for label, size, count in (("100b", 100, 3), ("10kb", 10_000, 3), ("1mb", 1_000_000, 1)):
-        common = TEN_MS | {"payload": "sized", "size": size, "count": count, "stop": count, "spacing_ms": 100, "patience_s": 90}
+        common = TEN_MS | {
+            "payload": "sized",
+            "size": size,
+            "count": count,
+            "stop": count,
+            "spacing_ms": 100,
+            "patience_s": 90,
+        }
         shows = f"{count} transfer{'s' if count > 1 else ''} of {size:,} bytes"
         rows += [
-            Scenario(f"d-http1-{label}", "http", "D", "httpx", "HTTP/1.1", shows, server="Hypercorn", parameters=common | {"http": "1"}),
             Scenario(
-                f"d-aiocoap-{label}", "aiocoap", "D", "aiocoap", "CoAP", f"{shows}, Block2",
+                f"d-http1-{label}",
+                "http",
+                "D",
+                "httpx",
+                "HTTP/1.1",
+                shows,
+                server="Hypercorn",
+                parameters=common | {"http": "1"},
+            ),
+            Scenario(
+                f"d-aiocoap-{label}",
+                "aiocoap",
+                "D",
+                "aiocoap",
+                "CoAP",
+                f"{shows}, Block2",
                 parameters=common | {"mode": "get", "confirm": 1},
             ),
-        ]  # fmt: skip
+        ]
+        if label == "10kb":
+            rows.append(
+                Scenario(
+                    "d-aiocoap-put-10kb",
+                    "aiocoap",
+                    "D",
+                    "aiocoap",
+                    "CoAP",
+                    f"{shows}, Block1",
+                    parameters=common | {"mode": "put", "confirm": 1},
+                )
+            )
         for qos in (1, 2):
             row = _at_broker(f"d-paho-python-qos{qos}-{label}", "D", f"{shows}, QoS {qos}", common | {"qos": qos})
             rows.append(replace(row, record=("receiver",)))
@@ -199,22 +292,48 @@ def _study_e() -> list[Scenario]:
     rows = []
     for size in (128, 1024, 1920):
         count = 50_000 // size
-        common: dict[str, str | int] = TEN_MS | {"payload": "sized", "size": size, "count": count, "stop": count, "spacing_ms": 2}
+        common: dict[str, str | int] = TEN_MS | {
+            "payload": "sized",
+            "size": size,
+            "count": count,
+            "stop": count,
+            "spacing_ms": 2,
+        }
         shows = f"50 kB in messages of {size} bytes"
         sn = "minimal client and gateway of the recorder"
         rows += [
             Scenario(f"e-tcp-{size}", "stream", "E", "recorder", "TCP", shows, parameters=common | {"over": "tcp"}),
-            Scenario(f"e-websocket-{size}", "stream", "E", "websockets", "WebSocket", shows, parameters=common | {"over": "websocket"}),
             Scenario(
-                f"e-californium-{size}", "californium", "E", "Californium", "CoAP", f"{shows}, a GET each",
+                f"e-websocket-{size}",
+                "stream",
+                "E",
+                "websockets",
+                "WebSocket",
+                shows,
+                parameters=common | {"over": "websocket"},
+            ),
+            Scenario(
+                f"e-californium-{size}",
+                "californium",
+                "E",
+                "Californium",
+                "CoAP",
+                f"{shows}, a GET each",
                 parameters=common | {"mode": "fetch", "confirm": 1},
             ),
             _at_broker(f"e-paho-qos1-{size}", "E", f"{shows}, QoS 1", common | {"qos": 1}),
             Scenario(
-                f"e-mqttsn-{size}", "mqttsn", "E", "recorder", "MQTT-SN 1.2", f"{shows}, QoS 1; {sn}", points=THREE,
-                record=("broker",), parameters=common | {"qos": 1},
+                f"e-mqttsn-{size}",
+                "mqttsn",
+                "E",
+                "recorder",
+                "MQTT-SN 1.2",
+                f"{shows}, QoS 1; {sn}",
+                points=THREE,
+                record=("broker",),
+                parameters=common | {"qos": 1},
             ),
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -226,23 +345,37 @@ def _bad_links() -> list[Scenario]:
     common: dict[str, str | int] = {"patience_s": 60}
     return [
         Scenario(
-            "loss-californium-con", "californium", "A", "Californium", "CoAP", "a CON GET each, 10 % loss, ACK_TIMEOUT 200 ms",
-            parameters=fetch, path=loss10,
+            "loss-californium-con",
+            "californium",
+            "A",
+            "Californium",
+            "CoAP",
+            "a CON GET each, 10 % loss, ACK_TIMEOUT 200 ms",
+            parameters=fetch,
+            path=loss10,
         ),
         _at_broker("loss-paho-python-qos1", "C", "QoS 1, 5 % loss", common | {"qos": 1}, path=loss5),
         _at_broker("loss-paho-python-qos2", "C", "QoS 2, 5 % loss", common | {"qos": 2}, path=loss5),
-        _at_broker("reorder-paho-python-qos1", "C", "QoS 1, 10 % of the frames 30 ms late", common | {"qos": 1}, path=reorder),
-        Scenario(
-            "reorder-californium-non", "californium", "A", "Californium", "CoAP", "Observe, 10 % of the frames 30 ms late",
-            parameters=STUDY_A | {"confirm": 0}, path=reorder,
+        _at_broker(
+            "reorder-paho-python-qos1", "C", "QoS 1, 10 % of the frames 30 ms late", common | {"qos": 1}, path=reorder
         ),
-    ]  # fmt: skip
+        Scenario(
+            "reorder-californium-non",
+            "californium",
+            "A",
+            "Californium",
+            "CoAP",
+            "Observe, 10 % of the frames 30 ms late",
+            parameters=STUDY_A | {"confirm": 0},
+            path=reorder,
+        ),
+    ]
 
 
 def table() -> dict[str, Scenario]:
     """Return every scenario by name; rounds after the first are scenarios of their own."""
     first, *others = _study_a_coap()
-    rows = [replace(first, rounds=3), *others, *_study_a_mqtt(), *_bad_links()]
+    rows = [replace(first, rounds=3), *others, _study_a_cid(), *_study_a_mqtt(), *_bad_links()]
     rows += [*_study_b(), *_study_c_coap(), *_study_c_others(), *_study_d(), *_study_e()]
     scenarios = {}
     for row in rows:

@@ -12,7 +12,6 @@ from aiocoap import GET, PUT, Context, Message, resource
 from aiocoap.credentials import CredentialsMap
 from aiocoap.numbers.types import Type
 from aiocoap.oscore_sitewrapper import OscoreSiteWrapper
-
 from app import App
 
 
@@ -23,9 +22,11 @@ class Resource1(resource.ObservableResource):  # type: ignore[misc]
         super().__init__()
         self.app = app
         self.payload = b""
+        self.next = iter(app.payloads() if app.text("mode") == "get" else ())
 
     async def render_get(self, _request: Any) -> Any:
-        """Answer a GET, or notify an observer."""
+        """Answer a GET (with mode `get` by the next message), or notify an observer."""
+        self.payload = next(self.next, self.payload)
         self.app.sent(self.payload)
         return Message(payload=self.payload)
 
@@ -36,21 +37,32 @@ class Resource1(resource.ObservableResource):  # type: ignore[misc]
 
 
 def credentials(app: App, context: Any) -> None:
-    """Give both ends the OSCORE context; each end keeps its own state in the folder of the run."""
-    if app.text("security") != "OSCORE":
-        return
+    """Give an end the secrets that it shares with the other."""
+    name = ":client" if app.number("serves") else f"{app.text('scheme')}://{app.text('server')}/*"
+    if app.text("security") == "DTLS 1.2 PSK":
+        secret = {"psk": {"ascii": app.text("psk")}, "client-identity": {"ascii": app.text("identity")}}
+        context.load_from_dict({name: {"dtls": secret}})
+    if app.text("security") == "OSCORE":
+        context.load_from_dict({name: {"oscore": {"basedir": oscore(app)}}})
+
+
+def oscore(app: App) -> str:
+    """Write one end's OSCORE context and return its folder."""
     side = "server" if app.number("serves") else "client"
     folder = Path(app.file(f"oscore-{side}"))
     folder.mkdir()
     ids = ("01", "02") if side == "client" else ("02", "01")
     settings = {
-        "algorithm": "AES-CCM-16-64-128", "kdf-hashfun": "sha256", "window": 32,
-        "secret_hex": app.text("secret"), "salt_hex": app.text("salt"), "sender-id_hex": ids[0], "recipient-id_hex": ids[1],
-    }  # fmt: skip
+        "algorithm": "AES-CCM-16-64-128",
+        "kdf-hashfun": "sha256",
+        "window": 32,
+        "secret_hex": app.text("secret"),
+        "salt_hex": app.text("salt"),
+        "sender-id_hex": ids[0],
+        "recipient-id_hex": ids[1],
+    }
     (folder / "settings.json").write_text(json.dumps(settings))
-    entry = {"oscore": {"basedir": str(folder)}}
-    name = ":client" if side == "server" else f"coap://{app.text('server')}/*"
-    context.load_from_dict({name: entry})
+    return str(folder)
 
 
 async def serve(app: App) -> None:
@@ -58,11 +70,11 @@ async def serve(app: App) -> None:
     data = Resource1(app)
     site: Any = resource.Site()
     site.add_resource(["Resource1"], data)
+    store = CredentialsMap()
+    credentials(app, store)
     if app.text("security") == "OSCORE":
-        store = CredentialsMap()
-        credentials(app, store)
         site = OscoreSiteWrapper(site, store)
-    context = await Context.create_server_context(site, bind=(app.text("local"), 5683))
+    context = await Context.create_server_context(site, bind=(app.text("local"), None), server_credentials=store)
     data.payload = app.payloads()[0]
     app.begin()
     if app.text("mode") != "observe":
@@ -102,7 +114,7 @@ async def client(app: App) -> None:
     """Run a client to its end, bounded in time."""
     context = await Context.create_client_context()
     credentials(app, context.client_credentials)
-    uri = f"coap://{app.text('server')}/Resource1"
+    uri = f"{app.text('scheme')}://{app.text('server')}/Resource1"
     app.begin()
     work = observe if app.text("mode") == "observe" else exchange
     try:

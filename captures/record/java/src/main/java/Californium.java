@@ -91,6 +91,9 @@ public final class Californium {
         Configuration configuration = Configuration.createStandardWithoutFile();
         configuration.set(DtlsConfig.DTLS_ROLE, DtlsConfig.DtlsRole.BOTH);
         configuration.setAsList(DtlsConfig.DTLS_CIPHER_SUITES, CipherSuite.TLS_PSK_WITH_AES_128_CCM_8);
+        if (app.number("cid_bytes") > 0) {
+            configuration.set(DtlsConfig.DTLS_CONNECTION_ID_LENGTH, app.number("cid_bytes"));
+        }
         if (app.number("ack_timeout_ms") > 0) {
             configuration.set(CoapConfig.ACK_TIMEOUT, app.number("ack_timeout_ms"), TimeUnit.MILLISECONDS);
         }
