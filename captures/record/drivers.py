@@ -159,10 +159,12 @@ def aiocoap(run: Run) -> list[Start]:
     host, asks = ("receiver", "sender") if run.scenario.parameters["mode"] == "put" else ("sender", "receiver")
     shared: dict[str, str | int] = {"secret": keys.OSCORE_SECRET, "salt": keys.OSCORE_SALT}
     shared |= {"identity": keys.IDENTITY, "psk": keys.PSK}
-    shared["scheme"] = "coaps" if run.scenario.security == "DTLS 1.2 PSK" else "coap"
+    default = "coaps" if run.scenario.security == "DTLS 1.2 PSK" else "coap"
+    shared["scheme"] = run.scenario.parameters.get("scheme", default)
     server = python(run, "coap", host, host, serves=1, **shared)
     server.env["AIOCOAP_DTLSSERVER_ENABLED"] = "1"
-    return [server, python(run, "coap", asks, asks, server=address(host), **shared)]
+    port = ":8683" if shared["scheme"] == "coap+ws" else ""  # where aiocoap's server waits for a proxy's WebSockets
+    return [server, python(run, "coap", asks, asks, server=address(host) + port, **shared)]
 
 
 def libcoap(run: Run) -> list[Start]:

@@ -185,6 +185,11 @@ def _study_c_coap() -> list[Scenario]:
             if mode == "observe":
                 parameters |= {"count": 200, "spacing_ms": 20}
             rows.append(Scenario(name, "aiocoap", "C", "aiocoap", "CoAP", shows, security, parameters=parameters))
+    for tag, transport in (("tcp", "CoAP over TCP"), ("ws", "CoAP over WebSockets")):
+        parameters = STUDY_A | {"mode": "observe", "scheme": f"coap+{tag}"}
+        rows.append(
+            Scenario(f"c-aiocoap-{tag}-observe", "aiocoap", "C", "aiocoap", transport, "Observe", parameters=parameters)
+        )
     for scheme, security in (("coap", ""), ("coaps", DTLS_PSK), ("coap+tcp", "")):
         tag = {"coap": "udp", "coaps": "dtls", "coap+tcp": "tcp"}[scheme]
         protocol = "CoAP over TCP" if tag == "tcp" else "CoAP"

@@ -1,7 +1,7 @@
 """MQTT-SN 1.2: a publisher, a subscriber, and a minimal gateway that serves both.
 
-The clients are mqtt-sn-12's, or for messages over 248 bytes, which it does not send, the recorder's own. The gateway knows
-enough of the protocol for one topic and QoS 0 and 1: CONNECT, REGISTER, SUBSCRIBE, PUBLISH, PUBACK, DISCONNECT.
+The clients are mqtt-sn-12's, or for messages over 248 bytes, which it does not send, the recorder's own. The gateway
+knows enough for one topic and QoS 0 and 1: CONNECT, REGISTER, SUBSCRIBE, PUBLISH, PUBACK, DISCONNECT.
 """
 
 from __future__ import annotations
