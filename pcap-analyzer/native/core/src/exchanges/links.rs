@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Publications remembered at most.
-const PUBLICATIONS: usize = 1 << 16;
+const PUBLICATIONS: usize = 1 << 14;
 /// How long a publication waits for deliveries, in capture time.
 const WAIT_NS: i64 = 120_000_000_000;
 

@@ -209,7 +209,7 @@ impl<'s> Back<'s> {
         }
         let Some(at) = self.conversation(packet, place, bytes) else {
             if packet.payload_bytes > 0 {
-                self.pass_over(packet, place, from);
+                self.pass_over(packet, place, from, header);
             }
             return;
         };
@@ -223,10 +223,11 @@ impl<'s> Back<'s> {
     }
 
     /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins in mid-stream.
-    fn pass_over(&mut self, packet: &Packet, place: u32, from: Side) {
+    fn pass_over(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) {
         self.control(packet, place, from);
         if let Some(half) = self.streams.get_mut(place as usize).and_then(|stream| stream.tcp.get_mut(from.index())) {
             half.is_passed_over = true;
+            half.reassembly.segment(header.sequence, Piece::whole(packet), &[], &mut |_| {});
         }
     }
 
