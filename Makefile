@@ -1,0 +1,68 @@
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := pcap-analyzer/native
+SAMPLE := captures/a-paho-qos1.pcapng
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+
+.PHONY: cargo
+cargo:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or newer (rustup.rs, or apt-get install rustup)" >&2; exit 5; }
+
+.PHONY: demo
+demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture
+	$(BIN)/pip install --quiet --disable-pip-version-check .
+	$(BIN)/pcapstat summarize $(SAMPLE)
+
+.PHONY: install-test
+install-test: $(BIN)/python cargo
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+
+.PHONY: tshark
+tshark:
+	@if command -v tshark >/dev/null; then exit 0; fi; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qy tshark >/dev/null; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+	  sudo apt-get update -q >/dev/null && sudo DEBIAN_FRONTEND=noninteractive apt-get install -qy tshark >/dev/null; \
+	else echo "tshark is missing and cannot be installed from here: install Wireshark's tshark 4.0 or newer" >&2; exit 5; fi
+
+.PHONY: test
+test: install-test tshark ## Install what tests need and run them all
+	cd $(NATIVE) && cargo test --quiet --locked --workspace --exclude pcapstat-python
+	$(BIN)/pytest
+
+.PHONY: lint
+lint: install-test ## Check style, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest pcapstat._native --ignore-missing-stub
+	$(BIN)/lint-imports --config setup.cfg
+	cd $(NATIVE) && cargo fmt --all --check
+	cd $(NATIVE) && cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+.PHONY: bench
+bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
+	$(BIN)/python pcap-analyzer/benches/run.py
+
+.PHONY: record
+record: ## Record the captures again (root, network namespaces): make record SCENARIO=a-paho-qos1
+	$(PYTHON) captures/record/record.py $(SCENARIO)
+
+.PHONY: docs
+docs: install-test ## Write the generated pages of docs/reference
+	$(BIN)/python docs/generate.py
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist $(NATIVE)/target pcap-analyzer/src/*.egg-info pcap-analyzer/src/pcapstat/*.so

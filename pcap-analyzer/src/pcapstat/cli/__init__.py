@@ -1,0 +1,80 @@
+"""The command line: parse, call once, print, leave with a number."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from pcapstat import __version__
+from pcapstat.errors import PcapstatError
+
+COMMANDS = {
+    "summarize": "Figures of each session: ΔTime, goodput, throughput, overhead, delays",
+    "messages": "The table of messages",
+    "exchanges": "The table of exchanges",
+    "sessions": "The table of sessions, as sums",
+    "notes": "The table of what the capture does not show",
+    "schema": "The tables' columns: types, units, meaning",
+    "completion": "Shell completion for bash, zsh or fish",
+}
+"""Each command and its line in --help; its module is loaded only when it is called."""
+
+TABLE_COMMANDS = ("messages", "exchanges", "sessions", "notes")
+
+
+class Commands(click.Group):
+    """Commands that are loaded when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command's module."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name in TABLE_COMMANDS:
+            from pcapstat.cli.tables import make
+
+            return make(cmd_name, COMMANDS[cmd_name])
+        command: click.Command = importlib.import_module(f"pcapstat.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="pcapstat")
+def cli() -> None:
+    """Measure IoT protocols (CoAP, MQTT, DTLS, TLS) from packet captures.
+
+    Exit codes: 0 fine, 1 a check failed, 2 usage, 3 unreadable input, 4 figures given but a capture was damaged, 5 a tool is missing.
+    """
+
+
+def main() -> None:
+    """Run the command line; errors are one line on standard error."""
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except PcapstatError as error:
+        click.echo(f"pcapstat: {error}", err=True)
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,103 @@
+"""Options that several commands share, and the output that they write to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import click
+
+from pcapstat import Capture, errors
+from pcapstat import open as open_capture
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
+
+
+def capture_options(command: Command) -> Command:
+    """Files and what decoders need to know."""
+    for option in reversed(
+        (
+            click.argument("files", nargs=-1, metavar="FILE…"),
+            click.option("-r", "--read", "read", multiple=True, metavar="FILE", help="A capture, as with tshark; - is standard input."),
+            click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap."),
+            click.option("--stop-after", type=click.IntRange(1), metavar="N", help="End each session at its N-th data message."),
+            click.option(
+                "--payload-size", type=click.IntRange(0), metavar="BYTES", help="Payload of the data messages in encrypted records."
+            ),
+            click.option("--mqtt-version", type=click.Choice(["3.1", "3.1.1", "5"]), help="Version where no CONNECT was captured."),
+            click.option("--strict", is_flag=True, help="Leave with 4 where a capture has a note."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """Format and file of the output."""
+    for option in reversed(
+        (
+            click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="Format; else by the output file's suffix, else table."),
+            click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+MQTT_VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5}
+
+
+def opened(files: tuple[str, ...], read: tuple[str, ...], options: dict[str, Any]) -> Capture:
+    """Open the captures that the user named."""
+    paths = [*read, *files]
+    if not paths:
+        raise click.UsageError("no capture: name a FILE, or - for standard input")
+    version = options.pop("mqtt_version", None)
+    options.pop("strict", None)
+    return open_capture(paths, mqtt_version=MQTT_VERSIONS.get(version or ""), **options)
+
+
+def chosen_format(form: str | None, output: str | None) -> str:
+    """Return the format: as named, by the file's suffix, or a table."""
+    from pcapstat.formats import SUFFIXES
+
+    if form:
+        return form
+    return SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
+
+
+@contextlib.contextmanager
+def destination(output: str | None) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that appears only when it is whole."""
+    if output is None or output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(output)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise errors.OutputError(f"{output}: {error.strerror} (choose another file with -O)") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def leave(damage: list[str], has_notes: bool = False) -> int:
+    """Say what damaged the captures, and return the exit code."""
+    for line in damage:
+        click.echo(f"pcapstat: {line}", err=True)
+    return errors.EXIT_DAMAGED if damage or has_notes else errors.EXIT_FINE

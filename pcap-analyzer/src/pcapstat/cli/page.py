@@ -1,0 +1,208 @@
+"""The summary as a person reads it, within 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict
+from datetime import UTC, datetime
+from textwrap import wrap
+
+from pcapstat import __version__
+from pcapstat.metrics.sessions import SessionFigures, Summary
+
+WIDTH = 80
+BLOCKS = 8
+"""Sessions shown as a block each; more are shown as a line each."""
+
+TIMING_WORDS = {
+    "ack_rtt": "to ACK",
+    "rtt": "to response",
+    "delay": "delay",
+    "interval": "interval",
+    "tcp_handshake": "TCP handshake",
+    "tcp_ack": "TCP segment to ACK",
+}
+
+
+def count(number: int) -> str:
+    """Write an integer with thin groups of three."""
+    return f"{number:,}".replace(",", " ")
+
+
+def duration(value_s: float | None) -> str:
+    """Write seconds with the unit that suits."""
+    if value_s is None:
+        return "n/a"
+    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
+        if abs(value_s) >= factor:
+            return f"{value_s / factor:.3f} {unit}"
+    return f"{value_s / 1e-6:.1f} µs"
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Write a rate in bytes and bits per second, SI prefixes."""
+    if bytes_per_s is None:
+        return "n/a"
+    return f"{si(bytes_per_s)}B/s ({si(bytes_per_s * 8)}bit/s)"
+
+
+def si(value: float) -> str:
+    """Write a value with an SI prefix."""
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= factor:
+            return f"{value / factor:.3f} {prefix}"
+    return f"{value:.1f} "
+
+
+def moment(value_s: float | None) -> str:
+    """Write a time of day, UTC, to the microsecond."""
+    return "n/a" if value_s is None else datetime.fromtimestamp(value_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def page(summary: Summary, wanted: tuple[int, ...]) -> str:
+    """Write the whole summary."""
+    lines = head(summary)
+    chosen = [session for session in summary.sessions if not wanted or session.session in wanted]
+    if len(chosen) > BLOCKS:
+        lines += short(chosen)
+    else:
+        for session in chosen:
+            lines += ["", *block(session)]
+    lines += foot(summary)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def head(summary: Summary) -> list[str]:
+    """Write what was read."""
+    lines: list[str] = []
+    for capture in summary.captures:
+        lines += wrap(str(capture["file"]), WIDTH)
+        first, last = capture["time_first_ns"], capture["time_last_ns"]
+        span = duration((last - first) / 1e9) if first is not None and last is not None else "n/a"
+        text = f"{capture['format']}, {count(capture['frames'])} frames, {count(capture['frame_bytes'])} bytes on the wire, {span}"
+        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    layer = "bytes counted at layer: " + summary.choices.layer
+    control = "transport control in the overhead: " + ("yes" if summary.choices.transport_control else "no")
+    return [*lines, f"  {layer}; {control}"]
+
+
+def entry(label: str, text: str) -> list[str]:
+    """Write a labelled value, wrapped."""
+    return wrap(text, WIDTH, initial_indent=f"  {label:<14}", subsequent_indent=" " * 16) or [f"  {label}"]
+
+
+def block(session: SessionFigures) -> list[str]:
+    """Write one session."""
+    title = f"Session {session.session}  {session.version or session.protocol}  {session.client} → {session.server}"
+    lines = [title[:WIDTH]]
+    about = [f"security {session.security}", f"data to the {session.receiver}"]
+    if session.client_identifier:
+        about.insert(0, f"client {session.client_identifier}")
+    lines += wrap(" · ".join(about), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    lines += entry("Time1", f"{moment(session.time1_s)} ({session.time1 or 'n/a'})")
+    lines += entry("Time2", f"{moment(session.time2_s)} ({session.time2 or 'n/a'})")
+    lines += entry("ΔTime", duration(session.delta_time_s))
+    messages = f"{count(session.data_messages)} messages, {count(session.data_bytes)} bytes"
+    lines += entry("Data", messages + (f", {session.message_rate_per_s:.2f} messages/s" if session.message_rate_per_s else ""))
+    lines += entry("Goodput", rate(session.goodput_bytes_per_s))
+    lines += entry("Throughput", f"{rate(session.throughput_bytes_per_s)} data messages")
+    lines += entry("", f"{rate(session.throughput_all_bytes_per_s)} all received")
+    lines += overhead(session) + kinds(session) + timings(session) + reliability(session)
+    for note in session.notes:
+        where = f"frame {note['frame_first']}" if note["count"] == 1 else f"{note['count']} times from frame {note['frame_first']}"
+        lines += entry("Note", f"{note['text']} ({where}; affects {note['affects']})")
+    frames = f"frames {session.frame_first} to {session.frame_last}"
+    return lines + entry("Wireshark", f"-Y '{session.filter}' ({frames})")
+
+
+def overhead(session: SessionFigures) -> list[str]:
+    """Write the overhead, whole and by part."""
+    share = "n/a" if session.overhead_ratio is None else f"{100 * session.overhead_ratio:.2f} %"
+    lines = entry("Overhead", f"{count(session.overhead_bytes)} of {count(session.session_bytes)} bytes ({share})")
+    lines += entry("", ", ".join(f"{part} {count(size)}" for part, size in session.overhead_by_part_bytes.items()))
+    if session.overhead_both_legs_bytes is not None:
+        lines += entry("", f"{count(session.overhead_both_legs_bytes)} bytes with the publishers' legs")
+    control = f"{count(session.control_frames)} frames, {count(session.control_bytes)} bytes"
+    return lines + entry("", f"transport control among it: {control}")
+
+
+def kinds(session: SessionFigures) -> list[str]:
+    """Write messages by kind: how many, own size, bytes at the layer."""
+    lines = [f"  {'Messages':<38}{'count':>9}{'size in bytes':>16}{'bytes':>15}"]
+    for kind in session.kinds:
+        arrow = "→" if kind.direction == "c2s" else "←"
+        size = str(kind.bytes_min) if kind.bytes_min == kind.bytes_max else f"{kind.bytes_min}…{kind.bytes_max}"
+        lines.append(f"  {arrow} {kind.kind[:35]:<36}{count(kind.messages):>9}{size:>16}{count(kind.layer_bytes):>15}")
+    return lines
+
+
+def timings(session: SessionFigures) -> list[str]:
+    """Write the measured times."""
+    if not session.times:
+        return []
+    lines = [f"  {'Times':<27}{'n':>6}{'median':>11}{'mean':>11}{'SD':>11}{'p95':>11}"]
+    for times in session.times:
+        name = f"{times.kind} {TIMING_WORDS[times.timing]}".strip()
+        cells = "".join(f"{duration(value):>11}" for value in (times.median_s, times.mean_s, times.sd_s, times.p95_s))
+        lines.append(f"  {name[:27]:<27}{times.count:>6}{cells}")
+    return lines
+
+
+def reliability(session: SessionFigures) -> list[str]:
+    """Write what went wrong on the way, where anything did."""
+    counted = {
+        "sent again": session.retransmissions,
+        "TCP segments sent again": session.tcp_retransmissions,
+        "TCP segments out of order": session.tcp_out_of_order,
+        "bytes lost in the capture": session.lost_bytes,
+        "frames captured twice": session.captured_twice,
+        "malformed": session.malformed,
+        "unanswered": session.exchanges_unanswered,
+    }
+    told = [f"{count(number)} {words}" for words, number in counted.items() if number]
+    return entry("Reliability", ", ".join(told) if told else "nothing sent again, lost or unanswered")
+
+
+def short(sessions: list[SessionFigures]) -> list[str]:
+    """Write a line a session, and their sums."""
+    lines = ["", f"{'':>5} {'protocol':<9}{'client':<24}{'data':>8}{'bytes':>10}{'ΔTime':>11}{'overhead':>11}"]
+    for session in sessions:
+        client = session.client if len(session.client) <= 23 else session.client[:22] + "…"
+        cells = f"{session.data_messages:>8}{session.data_bytes:>10}{duration(session.delta_time_s):>11}{session.overhead_bytes:>11}"
+        lines.append(f"{session.session:>5} {session.protocol:<9}{client:<24}{cells}")
+    data = sum(session.data_messages for session in sessions), sum(session.data_bytes for session in sessions)
+    total = f"{data[0]:>8}{data[1]:>10}{'':>11}{sum(session.overhead_bytes for session in sessions):>11}"
+    return [*lines, f"{'all':>5} {len(sessions):<9}{'sessions':<24}{total}", "one session in full: --session N"]
+
+
+def foot(summary: Summary) -> list[str]:
+    """Write what is in no session, and notes about the whole."""
+    lines = [""]
+    others = ", ".join(f"{other['protocol']} {count(other['frames'])}" for other in summary.others)
+    if others:
+        lines += wrap(f"Frames in no session: {others}", WIDTH, subsequent_indent="  ")
+    ports: dict[str, list[str]] = defaultdict(list)
+    for port in summary.unmatched_ports:
+        ports[port["transport"]].append(str(port["port"]))
+    for transport, numbers in ports.items():
+        shown = " ".join(numbers[:12]) + (" …" if len(numbers) > 12 else "")
+        lines += wrap(f"Ports of unknown protocols ({transport}; decide with -d): {shown}", WIDTH, subsequent_indent="  ")
+    for note in summary.notes:
+        lines += wrap(f"Note: {note['text']} (affects {note['affects']})", WIDTH, subsequent_indent="  ")
+    return lines if len(lines) > 1 else []
+
+
+def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
+    """Write the summary as one JSON object, with the version that made it."""
+    sessions = [asdict(session) for session in summary.sessions if not wanted or session.session in wanted]
+    whole = {
+        "pcapstat": __version__,
+        "choices": asdict(summary.choices),
+        "captures": summary.captures,
+        "sessions": sessions,
+        "others": summary.others,
+        "unmatched_ports": summary.unmatched_ports,
+        "notes": summary.notes,
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,37 @@
+"""What can stop pcapstat: errors of one line that name the place and the remedy, each with its exit code."""
+
+from __future__ import annotations
+
+EXIT_FINE = 0
+EXIT_CHECK_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNREADABLE = 3
+EXIT_DAMAGED = 4
+EXIT_TOOL_MISSING = 5
+
+
+class PcapstatError(Exception):
+    """An error for the user: `str()` is one line that ends with the remedy; `exit_code` is what the command leaves with."""
+
+    exit_code = EXIT_CHECK_FAILED
+
+
+class UnreadableCapture(PcapstatError):
+    """A capture that is missing, empty, of no known format or version. Example: `x.pcap: no such file (check the path)`."""
+
+    exit_code = EXIT_UNREADABLE
+
+
+class UsageError(PcapstatError):
+    """Options that contradict each other or cannot be read. Example: `-d tcp.port=1,mqtt: no "==" (write …)`."""
+
+    exit_code = EXIT_USAGE
+
+
+class OutputError(PcapstatError):
+    """The output cannot be written. Example: `out.csv: permission denied (choose another file with -O)`."""
+
+    exit_code = EXIT_UNREADABLE
+
+
+ERRORS: list[type[PcapstatError]] = [UnreadableCapture, UsageError, OutputError]

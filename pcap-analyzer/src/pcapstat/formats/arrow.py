@@ -1,0 +1,60 @@
+"""Formats that pyarrow writes: CSV and Parquet."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+
+def reader(table: Any, columns: list[str]) -> Any:
+    """Return a RecordBatchReader of the table, with only `columns` where they are given."""
+    import pyarrow as pa
+
+    stream = pa.RecordBatchReader.from_stream(table)
+    if not columns:
+        return stream
+    schema = pa.schema([stream.schema.field(name) for name in columns])
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(columns) for batch in stream))
+
+
+def csv(table: Any, file: IO[bytes], columns: list[str]) -> None:
+    """Write comma-separated values with a header; lists joined by a space, bytes in hexadecimal."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    stream = reader(table, columns)
+    writer = None
+    for batch in stream:
+        flat = flatten(batch)
+        if writer is None:
+            writer = pa.csv.CSVWriter(file, flat.schema)
+        writer.write_batch(flat)
+    if writer is None:
+        writer = pa.csv.CSVWriter(file, flatten(pa.RecordBatch.from_pylist([], schema=stream.schema)).schema)
+    writer.close()
+
+
+def flatten(batch: Any) -> Any:
+    """Bring columns that CSV cannot hold into text: lists and bytes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    arrays = []
+    for column in batch.columns:
+        if pa.types.is_list(column.type):
+            texts = pc.cast(column, pa.list_(pa.string()))
+            arrays.append(pc.binary_join(texts, " "))
+        elif pa.types.is_binary(column.type):
+            arrays.append(pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string()))
+        else:
+            arrays.append(column)
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def parquet(table: Any, file: IO[bytes], columns: list[str]) -> None:
+    """Write Parquet, a row group a batch, compressed with zstd; units and docs stay in the schema's metadata."""
+    import pyarrow.parquet as pq
+
+    stream = reader(table, columns)
+    with pq.ParquetWriter(file, stream.schema, compression="zstd", compression_level=1) as writer:
+        for batch in stream:
+            writer.write_batch(batch)

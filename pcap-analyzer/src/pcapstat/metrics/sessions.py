@@ -1,0 +1,250 @@
+"""The figures of a session: the formulas of Study A (metrics.md), from the sums of the tables sessions, directions, kinds and timings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcapstat.metrics.statistics import Times, ratio, seconds, times
+from pcapstat.schema import PARTS
+
+LAYERS = {
+    "frame": PARTS,
+    "ip": PARTS[2:],
+    "transport": PARTS[4:],
+    "security": PARTS[5:],
+    "application": PARTS[5:],
+}
+"""Which parts each layer counts (metrics.md, "At which layer bytes are counted"): `transport` is the UDP or TCP payload, `security` what is
+inside the (D)TLS records, `application` the protocol's own bytes."""
+
+TIME1 = ("application", "security", "transport")
+"""Choices of Time1, the default first: it falls back to the next where the capture does not show it."""
+
+Parts = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose about figures."""
+
+    layer: str = "frame"
+    time1: str | None = None
+    transport_control: bool = True
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Messages of one kind: how many, their smallest and largest size (own bytes), and their bytes at the chosen layer."""
+
+    direction: str
+    kind: str
+    messages: int
+    bytes_min: int
+    bytes_max: int
+    layer_bytes: int
+
+
+@dataclass(frozen=True)
+class SessionFigures:
+    """Figures of one session. Times in seconds, sizes in bytes at `layer`, rates in bytes per second; None is n/a."""
+
+    session: int
+    protocol: str
+    version: str | None
+    security: str
+    client: str
+    server: str
+    client_identifier: str | None
+    receiver: str
+    filter: str
+    frame_first: int
+    frame_last: int
+    layer: str
+    time1: str | None
+    time1_s: float | None
+    time2: str | None
+    time2_s: float | None
+    delta_time_s: float | None
+    data_messages: int
+    data_bytes: int
+    goodput_bytes_per_s: float | None
+    throughput_bytes_per_s: float | None
+    throughput_all_bytes_per_s: float | None
+    session_bytes: int
+    control_bytes: int
+    control_frames: int
+    overhead_bytes: int
+    overhead_both_legs_bytes: int | None
+    overhead_ratio: float | None
+    overhead_by_part_bytes: Parts
+    messages: int
+    message_rate_per_s: float | None
+    retransmissions: int
+    tcp_retransmissions: int
+    tcp_out_of_order: int
+    lost_bytes: int
+    captured_twice: int
+    malformed: int
+    exchanges_complete: int
+    exchanges_unanswered: int
+    handshake_bytes: int
+    handshake_s: float | None
+    kinds: list[Kind] = field(default_factory=list)
+    times: list[Times] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of a capture: its sessions, its files, frames that are in no session, and notes about the whole."""
+
+    sessions: list[SessionFigures]
+    captures: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    unmatched_ports: list[dict[str, Any]]
+    notes: list[dict[str, Any]]
+    choices: Choices
+
+    @property
+    def damage(self) -> list[str]:
+        """What ended the reading of a file early, one line each."""
+        return [capture["damage"] for capture in self.captures if capture["damage"]]
+
+
+def layer_bytes(parts: list[int], layer: str) -> int:
+    """Bytes of the nine parts that the layer counts."""
+    return sum(size for name, size in zip(PARTS, parts, strict=True) if name in LAYERS[layer])
+
+
+def add(*several: list[int]) -> list[int]:
+    """Add parts up."""
+    return [sum(sizes) for sizes in zip(*several, strict=True)] if several else [0] * len(PARTS)
+
+
+def time1(row: dict[str, Any], wanted: str | None) -> tuple[str | None, int | None]:
+    """Time1 and which one it is (formula 1): the wanted one, or the first that the capture shows."""
+    for name in (wanted,) if wanted else TIME1:
+        time_ns = row[f"time1_{name}_ns"]
+        if time_ns is not None:
+            return name, time_ns
+    return None, None
+
+
+def time2(direction: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Time2 and which one it is (formula 1): the acknowledgement of the last data message where one is due, else its arrival."""
+    if direction["is_ack_expected"] and direction["data_last_ack_ns"] is not None:
+        return "acknowledgement", direction["data_last_ack_ns"]
+    if direction["data_last_ns"] is not None:
+        return "arrival", direction["data_last_ns"]
+    return None, None
+
+
+def summarize(sums: dict[str, Any], choices: Choices) -> Summary:
+    """Make the figures of all sessions."""
+    by_session: dict[str, dict[int | None, list[dict[str, Any]]]] = {}
+    for table in ("directions", "kinds", "timings", "notes"):
+        rows: dict[int | None, list[dict[str, Any]]] = defaultdict(list)
+        for row in sums[table]:
+            rows[row["session"]].append(row)
+        by_session[table] = rows
+    figures = [
+        session_figures(row, {table: rows[row["session"]] for table, rows in by_session.items()}, choices) for row in sums["sessions"]
+    ]
+    return Summary(figures, sums["captures"], sums["others"], sums["unmatched_ports"], by_session["notes"][None], choices)
+
+
+def session_figures(row: dict[str, Any], rows: dict[str, list[dict[str, Any]]], choices: Choices) -> SessionFigures:
+    """Make the figures of one session (metrics.md, formulas 1 to 4)."""
+    layer = choices.layer
+    main_name = "s2c" if row["receiver"] == "client" else "c2s"
+    main = next(direction for direction in rows["directions"] if direction["direction"] == main_name)
+    time1_name, time1_ns = time1(row, choices.time1)
+    time2_name, time2_ns = time2(main)
+    delta_s = None if time1_ns is None or time2_ns is None else (time2_ns - time1_ns) / 1e9
+    control = add(*(direction["control_parts"] for direction in rows["directions"]))
+    spent = add(*(kind["parts"] for kind in rows["kinds"]), *(direction["unassigned_parts"] for direction in rows["directions"]))
+    session_parts = add(spent, control) if choices.transport_control else spent
+    session_bytes = layer_bytes(session_parts, layer)
+    data_bytes = main["data_bytes"]
+    publisher_bytes = layer_bytes(main["publisher_parts"], layer)
+    return SessionFigures(
+        **identity(row),
+        layer=layer,
+        time1=time1_name,
+        time1_s=seconds(time1_ns),
+        time2=time2_name,
+        time2_s=seconds(time2_ns),
+        delta_time_s=delta_s,
+        data_messages=main["data_messages"],
+        data_bytes=data_bytes,
+        goodput_bytes_per_s=ratio(data_bytes, delta_s or 0),
+        throughput_bytes_per_s=ratio(layer_bytes(main["data_parts"], layer), delta_s or 0),
+        throughput_all_bytes_per_s=ratio(layer_bytes(main["received_until_time2"], layer), delta_s or 0),
+        session_bytes=session_bytes,
+        control_bytes=layer_bytes(control, layer),
+        overhead_bytes=session_bytes - data_bytes,
+        overhead_both_legs_bytes=session_bytes + publisher_bytes - data_bytes if publisher_bytes else None,
+        overhead_ratio=ratio(session_bytes - data_bytes, session_bytes),
+        overhead_by_part_bytes=overhead_by_part(session_parts, data_bytes, layer),
+        message_rate_per_s=ratio(main["data_messages"], delta_s or 0),
+        kinds=[kind_figures(kind, layer) for kind in rows["kinds"]],
+        times=[times(timing) for timing in rows["timings"]],
+        notes=rows["notes"],
+    )
+
+
+def overhead_by_part(parts: list[int], data_bytes: int, layer: str) -> Parts:
+    """Return the overhead by part: what is neither data nor outside the layer. Payload that is no data (sent again) counts too."""
+    shares = {name: size for name, size in zip(PARTS, parts, strict=True) if name in LAYERS[layer]}
+    hidden = max(data_bytes - shares["payload"], 0)
+    shares["payload"] -= data_bytes - hidden
+    shares["opaque"] -= hidden
+    return {name: size for name, size in shares.items() if size}
+
+
+def kind_figures(kind: dict[str, Any], layer: str) -> Kind:
+    """Figures of one kind of message."""
+    name = " ".join(word for word in (kind["kind"], kind["variant"]) if word)
+    sizes = (kind["messages"], kind["message_bytes_min"], kind["message_bytes_max"], layer_bytes(kind["parts"], layer))
+    return Kind(kind["direction"], name, *sizes)
+
+
+def endpoint(address: str, port: int) -> str:
+    """Write an address and port as one."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+COPIED = (
+    "session",
+    "protocol",
+    "version",
+    "security",
+    "client_identifier",
+    "receiver",
+    "frame_first",
+    "frame_last",
+    "control_frames",
+    "messages",
+    "retransmissions",
+    "tcp_retransmissions",
+    "tcp_out_of_order",
+    "lost_bytes",
+    "captured_twice",
+    "malformed",
+    "exchanges_complete",
+    "exchanges_unanswered",
+    "handshake_bytes",
+)
+
+
+def identity(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what the session's row tells as it is."""
+    copied = {name: row[name] for name in COPIED}
+    return copied | {
+        "client": endpoint(row["client_address"], row["client_port"]),
+        "server": endpoint(row["server_address"], row["server_port"]),
+        "filter": f"{row['transport']}.stream eq {row['stream']}",
+        "handshake_s": seconds(row["handshake_ns"]),
+    }

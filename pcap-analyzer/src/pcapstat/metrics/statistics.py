@@ -1,0 +1,54 @@
+"""Statistics of measured times from the sums that the core keeps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Times:
+    """Statistics of one measured time: seconds; `sd_s` is the sample standard deviation, None for fewer than two samples."""
+
+    timing: str
+    kind: str
+    count: int
+    retransmitted: int
+    negative: int
+    median_s: float | None
+    mean_s: float | None
+    sd_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+def ratio(numerator: float, denominator: float) -> float | None:
+    """Divide; n/a (None) by zero, never infinity (metrics.md, Honesty)."""
+    return numerator / denominator if denominator else None
+
+
+def seconds(nanoseconds: int | None) -> float | None:
+    """Nanoseconds as seconds."""
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def times(row: dict[str, Any]) -> Times:
+    """Statistics of a row of the table timings."""
+    count = row["count"]
+    known = count > 0
+    variance = row["squared_deviations_ns2"] / (count - 1) if count > 1 else None
+    return Times(
+        timing=row["timing"],
+        kind=row["kind"],
+        count=count,
+        retransmitted=row["retransmitted"],
+        negative=row["negative"],
+        median_s=seconds(row["median_ns"]) if known else None,
+        mean_s=row["sum_ns"] / count / 1e9 if known else None,
+        sd_s=None if variance is None else math.sqrt(variance) / 1e9,
+        p95_s=seconds(row["p95_ns"]) if known else None,
+        p99_s=seconds(row["p99_ns"]) if known else None,
+        max_s=seconds(row["max_ns"]) if known else None,
+    )
