@@ -20,7 +20,7 @@ SERVER = 0x0A00_0001
 
 
 def ip_frame(protocol: int, source: int, destination: int, identification: int, segment: bytes) -> bytes:
-    """An Ethernet frame with an IPv4 packet (checksums left at zero, as offload leaves them)."""
+    """Build an Ethernet frame with an IPv4 packet (checksums left at zero, as offload leaves them)."""
     header = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(segment), identification & 0xFFFF, 0x4000, 64, protocol, 0, source, destination)
     return ETHERNET + header + segment
 

@@ -74,7 +74,7 @@ def chosen_format(form: str | None, output: str | None) -> str:
 
 @contextlib.contextmanager
 def destination(output: str | None) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that appears only when it is whole."""
+    """Open standard output, or a file that appears only when it is whole."""
     if output is None or output == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
