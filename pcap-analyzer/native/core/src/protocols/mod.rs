@@ -1,6 +1,8 @@
 //! The contract of a protocol, the table `PROTOCOLS`, and the choice for a stream.
 
 mod choice;
+mod coap;
+mod coap_tcp;
 mod dtls;
 pub mod framing;
 mod mqtt;
@@ -144,4 +146,4 @@ pub struct Protocol {
 }
 
 /// All protocols. Order decides between probes that are equally sure.
-pub const PROTOCOLS: &[&Protocol] = &[&mqtt::MQTT, &tls::TLS, &dtls::DTLS];
+pub const PROTOCOLS: &[&Protocol] = &[&coap::COAP, &coap_tcp::COAP_TCP, &mqtt::MQTT, &tls::TLS, &dtls::DTLS];

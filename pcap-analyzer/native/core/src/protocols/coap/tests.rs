@@ -1,0 +1,270 @@
+use super::*;
+use crate::exchanges::{Acknowledgement, Exchange, Exchanges, Moment, Placement};
+use crate::protocols::Pairing;
+use proptest::prelude::*;
+
+fn decoded(bytes: &[u8]) -> (Message, Step) {
+    let mut message = Message { wants_text: true, ..Message::default() };
+    let step = Coap.next(Input::whole(bytes), Side::Client, &mut message);
+    (message, step)
+}
+
+#[test]
+fn the_request_and_response_of_figure_16() {
+    // RFC 7252 Appendix A, Figure 16: GET coap://server/temperature and its piggybacked 2.05 "22.3 C"
+    let (request, _) = decoded(b"\x40\x01\x7d\x34\xbbtemperature");
+    let (response, step) = decoded(b"\x60\x45\x7d\x34\xff22.3 C");
+
+    assert_eq!(
+        ("CON", "GET", Some(0x7d34), Some("temperature")),
+        (request.kind, request.variant, request.message_id, request.uri_path.get())
+    );
+    assert_eq!((4, 12, 0), (request.header_bytes, request.option_bytes, request.payload_bytes));
+    assert_eq!(("ACK", "2.05", Some(0x7d34)), (response.kind, response.variant, response.message_id));
+    assert_eq!((Step::Message { len: 11 }, 5, 6), (step, response.header_bytes, response.payload_bytes));
+}
+
+#[test]
+fn the_token_of_figure_17() {
+    // RFC 7252 Appendix A, Figure 17: the same with token 0x20
+    let (request, _) = decoded(b"\x41\x01\x7d\x35\x20\xbbtemperature");
+
+    assert_eq!((Some("20"), 5), (request.row.token.get(), request.header_bytes));
+}
+
+#[test]
+fn extended_deltas_and_lengths() {
+    // Size1 (60): delta 13 + 47; No-Response (258): delta 13 + 185; a Uri-Path of 269 bytes: length 14 + 0
+    let mut long = b"\x40\x01\0\x01\xbe\0\0".to_vec();
+    long.extend_from_slice(&[b'a'; 269]);
+    long.extend_from_slice(b"\xd1\x24\x40\xd1\xb9\x1a");
+    let (message, step) = decoded(&long);
+
+    assert_eq!(Step::Message { len: long.len() }, step);
+    assert_eq!((Some(64), Some(26), Some(269)), (message.size1, message.no_response, message.uri_path.get().map(str::len)));
+}
+
+#[test]
+fn what_breaks_the_format_is_malformed() {
+    for bytes in [
+        &b"\x80\x01\0\x01"[..],
+        b"\x49\x01\0\x01123456789",
+        b"\x40\x01\0\x01\xff",
+        b"\x40\x01\0\x01\xf1a",
+        b"\x40\x01\0\x01\x1fa",
+        b"\x40\0\0\x01\xff",
+        b"\x40\x01",
+    ] {
+        let (_, step) = decoded(bytes);
+        assert!(matches!(step, Step::Malformed { .. }), "{bytes:02x?}: {step:?}");
+    }
+}
+
+#[test]
+fn random_bytes_are_no_coap_for_sure() {
+    assert_eq!(Likely::Yes, probe(b"\x41\x01\x7d\x35\x20\xbbtemperature"));
+    assert_eq!(Likely::No, probe(b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0"));
+    assert!(probe(b"\x60\0\x12\x34") < Likely::Yes);
+}
+
+/// Builds a message: kind 0 to 3, code, message ID, token, options and payload.
+fn build(kind: u8, code: u8, id: u16, token: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x40 | kind << 4 | token.len() as u8, code, (id >> 8) as u8, id as u8];
+    bytes.extend_from_slice(token);
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+struct Scene {
+    talk: Talk,
+    exchanges: Exchanges,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self { talk: Talk::default(), exchanges: Exchanges::new(true) }
+    }
+
+    fn send(&mut self, from: Side, time_ms: i64, bytes: &[u8]) -> Placement {
+        let (mut message, step) = decoded(bytes);
+        assert_eq!(Step::Message { len: bytes.len() }, step);
+        message.protocol = "coap";
+        let moment = Moment { session: 0, file: 0, frame: 1, time_ns: time_ms * 1_000_000 };
+        self.talk.place(&message, from, &moment, &mut self.exchanges)
+    }
+
+    fn end(mut self) -> Vec<Exchange> {
+        self.talk.end(&mut self.exchanges);
+        self.exchanges.finish();
+        let mut ended = self.exchanges.take_ended();
+        ended.sort_by_key(|exchange| exchange.number);
+        ended
+    }
+}
+
+const GET: &[u8] = b"\xb1a";
+const CONTENT: &[u8] = b"\xffhi";
+use Side::{Client, Server};
+
+fn ms(time_ns: Option<i64>) -> Option<i64> {
+    time_ns.map(|time_ns| time_ns / 1_000_000)
+}
+
+#[test]
+fn piggybacked_and_separate_responses() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    assert!(scene.send(Server, 10, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    scene.send(Client, 100, &build(0, 1, 2, b"B", GET));
+    scene.send(Server, 105, &build(2, 0, 2, b"", b""));
+    scene.send(Server, 600, &build(0, 69, 77, b"B", CONTENT));
+    scene.send(Client, 605, &build(2, 0, 77, b"", b""));
+    let ended = scene.end();
+
+    assert_eq!(2, ended.len());
+    assert_eq!((Some(10), Some(10), "complete"), (ms(ended[0].ack_rtt_ns), ms(ended[0].rtt_ns), ended[0].outcome));
+    assert_eq!((Some(5), Some(500), 4), (ms(ended[1].ack_rtt_ns), ms(ended[1].rtt_ns), ended[1].messages));
+}
+
+#[test]
+fn a_response_before_the_ack_confirms_the_request() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    scene.send(Server, 20, &build(1, 69, 9, b"A", CONTENT));
+    scene.send(Server, 30, &build(2, 0, 1, b"", b""));
+    let ended = scene.end();
+
+    assert_eq!((1, Some(20), Some(20), 3), (ended.len(), ms(ended[0].rtt_ns), ms(ended[0].ack_rtt_ns), ended[0].messages));
+}
+
+#[test]
+fn a_repeated_request_is_one_exchange_with_one_time() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    assert!(scene.send(Client, 2100, &build(0, 1, 1, b"A", GET)).is_retransmission);
+    assert!(scene.send(Server, 2200, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    assert!(!scene.send(Server, 2250, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    let ended = scene.end();
+
+    assert_eq!(
+        (1, Some(2200), 2, 4, true),
+        (ended.len(), ms(ended[0].rtt_ns), ended[0].retransmissions, ended[0].messages, ended[0].is_opening_repeated)
+    );
+}
+
+#[test]
+fn an_id_is_new_again_after_its_lifetime() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    scene.send(Server, 10, &build(2, 69, 1, b"A", CONTENT));
+    assert!(!scene.send(Client, 300_000, &build(0, 1, 1, b"A", GET)).is_retransmission);
+    scene.send(Server, 300_040, &build(2, 69, 1, b"A", CONTENT));
+    let ended = scene.end();
+
+    assert_eq!((2, Some(40)), (ended.len(), ms(ended[1].rtt_ns)));
+}
+
+#[test]
+fn empty_tokens_are_matched_by_id_or_when_only_one_is_open() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"", GET));
+    scene.send(Server, 30, &build(2, 69, 1, b"", CONTENT));
+    scene.send(Client, 100, &build(1, 1, 2, b"", GET));
+    scene.send(Server, 120, &build(1, 69, 50, b"", CONTENT));
+    scene.send(Client, 200, &build(1, 1, 3, b"", GET));
+    scene.send(Client, 210, &build(1, 1, 4, b"", GET));
+    scene.send(Server, 220, &build(1, 69, 51, b"", CONTENT));
+    let outcomes: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.rtt_ns))).collect();
+
+    assert_eq!(vec![("complete", Some(30)), ("complete", Some(20)), ("ambiguous", None), ("ambiguous", None)], outcomes);
+}
+
+#[test]
+fn notifications_are_ordered_by_their_observe_value() {
+    let notification = |kind, id, value: u8| build(kind, 69, id, b"T", &[0x61, value, 0xff, b'x']);
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"T", b"\x60\x51a"));
+    assert!(scene.send(Server, 10, &build(2, 69, 1, b"T", b"\x61\x01\xffx")).is_data);
+    assert!(scene.send(Server, 1010, &notification(1, 20, 2)).is_data);
+    let confirmable = scene.send(Server, 2010, &notification(0, 21, 3));
+    let given = scene.send(Client, 2015, &build(2, 0, 21, b"", b""));
+    assert!(!scene.send(Server, 3010, &notification(1, 22, 3)).is_data);
+    scene.send(Server, 4010, &notification(1, 23, 9));
+    scene.send(Client, 4015, &build(3, 0, 23, b"", b""));
+    let ended = scene.end();
+
+    assert_eq!(confirmable.acknowledgement, Acknowledgement::Expected(confirmable.exchange.unwrap()));
+    assert_eq!(given.acknowledgement, Acknowledgement::Given(confirmable.exchange.unwrap()));
+    assert_eq!(("observe", "cancelled", Some(10)), (ended[0].kind, ended[0].outcome, ms(ended[0].rtt_ns)));
+    assert_eq!((Some(1000), Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[2].interval_ns), ms(ended[2].ack_rtt_ns)));
+    assert!(ended[1..].iter().all(|exchange| exchange.kind == "notification" && exchange.parent == Some(0)));
+}
+
+#[test]
+fn interleaved_transfers_are_kept_apart() {
+    let mut scene = Scene::new();
+    for (number, more) in [(0, true), (1, true), (2, false)] {
+        let ask = |id, token: &[u8]| {
+            build(0, 1, id, token, if number == 0 { b"\xb1a" } else { [&b"\xb1a\xc1"[..], &[number << 4]].concat().leak() })
+        };
+        let tell = |id, token: &[u8]| {
+            build(2, 69, id, token, &[&b"\xd1\x0a"[..], &[number << 4 | u8::from(more) << 3, 0xff], &[b'x'; 16]].concat())
+        };
+        let id = u16::from(number) * 2;
+        scene.send(Client, i64::from(number) * 10, &ask(id, b"\x0a"));
+        scene.send(Client, i64::from(number) * 10 + 1, &ask(id + 1, b"\x0b"));
+        scene.send(Server, i64::from(number) * 10 + 2, &tell(id, b"\x0a"));
+        scene.send(Server, i64::from(number) * 10 + 3, &tell(id + 1, b"\x0b"));
+    }
+    let ended = scene.end();
+
+    assert_eq!(2, ended.len());
+    for exchange in &ended {
+        assert_eq!(
+            ("GET block-wise", "complete", 48, Some(3), Some(22)),
+            (exchange.kind, exchange.outcome, exchange.payload_bytes, exchange.parts, ms(exchange.rtt_ns))
+        );
+    }
+}
+
+#[test]
+fn ping_unanswered_and_superseded() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 0, 1, b"", b""));
+    scene.send(Server, 5, &build(3, 0, 1, b"", b""));
+    scene.send(Client, 10, &build(0, 1, 2, b"A", GET));
+    scene.send(Client, 20, &build(0, 1, 3, b"A", GET));
+    let outcomes: Vec<_> = scene.end().iter().map(|exchange| (exchange.kind, exchange.outcome)).collect();
+
+    assert_eq!(vec![("ping", "complete"), ("GET", "superseded"), ("GET", "unanswered")], outcomes);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_message_or_malformed(bytes in proptest::collection::vec(any::<u8>(), 1..80), cut in 0usize..80) {
+        let wire_bytes = bytes.len();
+        let captured = &bytes[..cut.min(wire_bytes)];
+        let mut message = Message::default();
+        match Coap.next(Input { bytes: captured, wire_bytes }, Side::Client, &mut message) {
+            Step::Message { len } => {
+                prop_assert_eq!(len, wire_bytes);
+                prop_assert_eq!(len, (message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
+            }
+            Step::Malformed { len, .. } => prop_assert_eq!(len, wire_bytes),
+            Step::NeedMore { .. } => prop_assert!(false),
+        }
+        let _ = probe(&bytes);
+    }
+
+    #[test]
+    fn any_order_of_messages_is_placed(messages in proptest::collection::vec((0u8..4, prop_oneof![Just(0u8), Just(1), Just(69), Just(132)], 0u16..4, 0u8..3, any::<bool>(), 0i64..400_000), 0..60)) {
+        let mut scene = Scene::new();
+        let mut time = 0;
+        for (kind, code, id, token, is_client, step) in messages {
+            time += step;
+            let token = &[token][..usize::from(code != 0 && token > 0)];
+            scene.send(if is_client { Client } else { Server }, time, &build(kind, code, id, token, if code == 0 { b"" } else { CONTENT }));
+        }
+        scene.end();
+    }
+}
