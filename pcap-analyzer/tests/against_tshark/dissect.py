@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import shlex
+import struct
 import subprocess
+import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from pcapstat import _native
 PROTOCOLS = ("coap", "mqtt", "tls", "dtls")
 QUOTING = {"icmp", "icmpv6"}
 BYTES_AS_HEX = {"token", "connection_id"}
+SECRETS_BLOCK = 0x0000_000A
 SEVERAL = {"alpn": ",", "uri_path": "/", "uri_query": "&"}
 Messages = dict[tuple[int, str], list[dict[str, Any]]]
 
@@ -32,6 +35,33 @@ def columns_of(protocol: str) -> dict[str, str]:
 
 def from_tshark(capture: Path, extra_arguments: str) -> Messages:
     """Dissect with tshark, no secrets given; frames whose payload it decrypted, and datagrams quoted by ICMP (trap 84), are left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        return dissected(without_secrets(capture, Path(folder)), extra_arguments)
+
+
+def without_secrets(capture: Path, folder: Path) -> Path:
+    """Return a copy without decryption secrets blocks, so that tshark decrypts no more than the native engine; else the capture itself."""
+    data = capture.read_bytes()
+    if data[:4] != b"\x0a\x0d\x0d\x0a":
+        return capture
+    order = "<" if data[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+    kept, offset, found = [], 0, False
+    while offset + 12 <= len(data):
+        kind, length = struct.unpack_from(order + "II", data, offset)
+        if length < 12:
+            break
+        found |= kind == SECRETS_BLOCK
+        kept.append(b"" if kind == SECRETS_BLOCK else data[offset : offset + length])
+        offset += length
+    if not found:
+        return capture
+    bare = folder / "bare.pcapng"
+    bare.write_bytes(b"".join([*kept, data[offset:]]))
+    return bare
+
+
+def dissected(capture: Path, extra_arguments: str) -> Messages:
+    """Run tshark and gather the messages."""
     command = ["tshark", "-n", "-r", str(capture), "-o", "tcp.reassemble_out_of_order:TRUE", *shlex.split(extra_arguments), "-T", "pdml"]
     found: Messages = defaultdict(list)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

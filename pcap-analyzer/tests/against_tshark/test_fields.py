@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from . import dissect
+from against_tshark import dissect
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

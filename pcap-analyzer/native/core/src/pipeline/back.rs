@@ -218,7 +218,9 @@ impl<'s> Back<'s> {
             talk.acknowledge(halves, header.acknowledgment);
         }
         if packet.payload_bytes > 0 {
-            talk.segment(halves, header.sequence, packet, bytes);
+            // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
+            let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
+            talk.segment(halves, sequence, packet, bytes);
         }
     }
 

@@ -93,7 +93,7 @@ fn is_carried(row: &Protocol, is_tcp: bool) -> bool {
 
 /// UDP ports of well-known other protocols, whose random identifiers look like CoAP now and then (trap 80): DNS, DHCP, NTP, NetBIOS, SNMP,
 /// ISAKMP, SSDP, STUN, mDNS, LLMNR, VXLAN, ZEP (IANA service name registry).
-const OTHERS: &[u16] = &[53, 67, 68, 69, 123, 137, 138, 161, 162, 443, 500, 514, 520, 546, 547, 1900, 3478, 4500, 4789, 5353, 5355, 17754];
+const OTHERS: &[u16] = &[53, 67, 68, 69, 123, 137, 138, 161, 162, 500, 514, 520, 546, 547, 1900, 4789, 5353, 5355, 17754];
 
 /// The protocol of a stream, judged by the first bytes that one of its sides sends.
 #[must_use]

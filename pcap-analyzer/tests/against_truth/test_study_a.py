@@ -1,0 +1,69 @@
+"""Study A's recordings in the clear: what the tool sees is what the applications logged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from places import CAPTURES
+
+import pcapstat
+
+LATE_NS = 250_000_000
+"""An application may log a message so much later than the capture stamps it (scheduling on a busy machine)."""
+
+
+def scenarios() -> list[Path]:
+    """Truth files of Study A without security."""
+    return [path for path in sorted(CAPTURES.glob("a-*.truth.json")) if not json.loads(path.read_text())["security"]]
+
+
+def data_messages(capture: Path, receiver: str) -> dict[bytes, int]:
+    """Payloads of the data messages to an address, with the capture time of the first."""
+    table = pa.table(pcapstat.open(capture, show_payload=True).messages)
+    rows = [row for row in table.to_pylist() if row["is_data"] and row["destination_address"] == receiver]
+    return {row["payload"]: row["time_ns"] for row in reversed(rows)}
+
+
+def application(truth: dict[str, Any], role: str) -> dict[str, Any]:
+    """Return what one application logged."""
+    return next(each for each in truth["applications"] if each["role"] == role)
+
+
+@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.name.removesuffix(".truth.json"))
+def test_each_received_message_is_in_the_capture(path: Path) -> None:
+    """Each message that the receiver logged is a data message to it, of the logged size, just before the logged time."""
+    truth = json.loads(path.read_text())
+    receiver = application(truth, "receiver")
+    seen = data_messages(CAPTURES / truth["capture"]["file"], receiver["endpoint"])
+
+    assert receiver["received"]
+    for time_ns, size_bytes, number in receiver["received"]:
+        payload = f"Hi!{number:07d}".encode()
+        assert len(payload) == size_bytes
+        assert payload in seen
+        assert 0 <= time_ns - seen[payload] < LATE_NS
+
+
+@pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.name.removesuffix(".truth.json"))
+def test_a_session_ends_at_its_hundredth_message(path: Path) -> None:
+    """With stop_after the receiver's session holds as many data messages and bytes as the receiver took in, or says why not."""
+    truth = json.loads(path.read_text())
+    wanted = truth["parameters"]["stop"]
+    receiver = application(truth, "receiver")
+    summary = pcapstat.open(CAPTURES / truth["capture"]["file"], stop_after=wanted).summary()
+    (session,) = (each for each in summary.sessions if each.receiver == "client" and each.client.startswith(receiver["endpoint"] + ":"))
+
+    assert (session.data_messages, session.data_bytes) == (wanted, 10 * wanted)
+    logged_s = (receiver["received"][-1][0] - receiver["received"][0][0]) / 1e9
+    assert session.delta_time_s is not None
+    assert session.delta_time_s == pytest.approx(logged_s, rel=0.5, abs=0.5)
+    assert session.goodput_bytes_per_s == pytest.approx(10 * wanted / session.delta_time_s)
+
+
+def test_there_are_recordings() -> None:
+    """The recordings of Study A are in the project."""
+    assert len(scenarios()) >= 8

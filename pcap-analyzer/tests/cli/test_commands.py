@@ -1,0 +1,134 @@
+"""The command line as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from places import CAPTURES
+
+from pcapstat.cli import COMMANDS
+
+SAMPLE = CAPTURES / "a-paho-qos1.pcapng"
+FRAMES = 631
+
+
+def run(*words: str | Path, stdin: bytes = b"", columns: int = 80) -> subprocess.CompletedProcess[bytes]:
+    """Run pcapstat."""
+    environment = os.environ | {"COLUMNS": str(columns)}
+    command = [sys.executable, "-c", "from pcapstat.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False)
+
+
+def test_summary_fits_80_columns() -> None:
+    """The table of figures is within 80 columns, and names each session's filter."""
+    done = run("summarize", SAMPLE)
+    lines = done.stdout.decode().splitlines()
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert max(map(len, lines)) <= 80
+    assert sum("-Y 'tcp.stream eq" in line for line in lines) == 2
+
+
+def test_summary_from_standard_input_is_the_same() -> None:
+    """`-` reads a pipe."""
+    by_name = json.loads(run("summarize", SAMPLE, "--format", "json").stdout)["sessions"]
+    by_pipe = json.loads(run("summarize", "-", "--format", "json", stdin=SAMPLE.read_bytes()).stdout)["sessions"]
+    for session in by_name + by_pipe:
+        del session["notes"]
+
+    assert by_name == by_pipe
+
+
+@pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv", "markdown", "html"])
+@pytest.mark.parametrize("command", ["summarize", "messages", "exchanges", "sessions", "notes"])
+def test_every_command_has_every_format(command: str, form: str) -> None:
+    """Each table comes in each format."""
+    done = run(command, SAMPLE, "--format", form)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
+
+
+def test_files_are_written_by_suffix(tmp_path: Path) -> None:
+    """CSV and Parquet hold a row for each of the capture's messages."""
+    run("messages", SAMPLE, "-O", tmp_path / "x.csv")
+    run("messages", SAMPLE, "-O", tmp_path / "x.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "x.parquet")
+
+    assert pyarrow.csv.read_csv(tmp_path / "x.csv").num_rows == table.num_rows == 610
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv", "x.parquet"]
+
+
+def test_passwords_and_payloads_are_not_shown_unasked() -> None:
+    """The column payload is empty unless asked for."""
+    plain = run("messages", SAMPLE, "--format", "ndjson").stdout
+    asked = run("messages", SAMPLE, "--format", "ndjson", "--show-payload").stdout
+
+    assert b"Hi!0000050".hex().encode() not in plain
+    assert b"Hi!0000050".hex().encode() in asked
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["summarize", "none.pcap"], 3, "none.pcap"),
+        (["summarize"], 2, "no capture"),
+        (["summarize", "-d", "tcp.port=1,mqtt", "x"], 2, "=="),
+        (["messages", str(SAMPLE), "--columns", "nothing"], 2, "nothing"),
+        (["summarize", __file__], 3, "test_commands.py"),
+    ],
+)
+def test_errors_are_one_line_with_their_code(words: list[str], code: int, said: str) -> None:
+    """Errors name what is wrong, on standard error, without a traceback."""
+    done = run(*words)
+    text = done.stderr.decode()
+
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert said in text
+    assert "Traceback" not in text
+
+
+def test_a_capture_cut_short_gives_figures_and_code_4(tmp_path: Path) -> None:
+    """What is whole is used; standard error says where it ends."""
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(SAMPLE.read_bytes()[:-30])
+    done = run("summarize", cut)
+
+    assert done.returncode == 4
+    assert b"Session 0" in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help(name: str) -> None:
+    """--help of each command works and names its options."""
+    done = run(name, "--help")
+
+    assert done.returncode == 0
+    assert b"Usage" in done.stdout
+
+
+def test_schema_lists_every_table() -> None:
+    """The schema names tables, columns and units."""
+    tables = json.loads(run("schema", "--format", "json").stdout)
+
+    assert {"messages", "exchanges", "sessions"} <= {table["name"] for table in tables}
+    assert all(column["doc"].strip() for table in tables for column in table["columns"])
+
+
+def test_heavy_modules_are_not_imported() -> None:
+    """Help and the summary of a small capture import neither pandas nor pyarrow."""
+    script = (
+        "import sys; sys.argv = ['pcapstat', 'summarize', sys.argv[1]]\nfrom pcapstat.cli import cli\ncli.main(standalone_mode=False)\n"
+    )
+    script += "print([name for name in ('pandas', 'pyarrow', 'numpy', 'seaborn', 'scapy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script, SAMPLE], capture_output=True, check=True)
+
+    assert done.stdout.decode().splitlines()[-1] == "[]"

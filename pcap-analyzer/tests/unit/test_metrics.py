@@ -1,0 +1,69 @@
+"""The formulas of metrics.md with numbers computed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pcapstat.metrics.sessions import Choices, layer_bytes, time1, time2
+from pcapstat.metrics.statistics import ratio, times
+
+PARTS = [14, 6, 20, 8, 29, 4, 3, 10, 2]
+
+
+@pytest.mark.parametrize(("layer", "expected"), [("frame", 96), ("ip", 76), ("transport", 48), ("security", 19), ("application", 19)])
+def test_layers_count_their_parts(layer: str, expected: int) -> None:
+    """Ethernet 14, padding 6, IP 20, UDP 8, record 29, then 4 + 3 + 10 + 2 of the protocol."""
+    assert layer_bytes(PARTS, layer) == expected
+
+
+def test_ratios_without_denominator_are_not_available() -> None:
+    """A zero denominator gives None, never 0 or infinity."""
+    assert ratio(5, 0) is None
+    assert ratio(0, 5) == 0
+
+
+def row(**cells: Any) -> dict[str, Any]:
+    """Make a row of the table sessions."""
+    return {"time1_transport_ns": 1, "time1_security_ns": None, "time1_application_ns": 3} | cells
+
+
+def test_time1_falls_back_to_what_is_visible() -> None:
+    """The application's opening by default; the handshake's where it is hidden; the wanted one or nothing where the user chose."""
+    assert time1(row(), None) == ("application", 3)
+    assert time1(row(time1_application_ns=None, time1_security_ns=2), None) == ("security", 2)
+    assert time1(row(), "transport") == ("transport", 1)
+    assert time1(row(), "security") == (None, None)
+
+
+def test_time2_is_the_acknowledgement_where_one_is_due() -> None:
+    """CON, QoS 1 and 2: the acknowledgement of the last data message; NON, QoS 0: its arrival."""
+    direction = {"is_ack_expected": True, "data_last_ack_ns": 9, "data_last_ns": 8}
+    assert time2(direction) == ("acknowledgement", 9)
+    assert time2(direction | {"is_ack_expected": False}) == ("arrival", 8)
+    assert time2(direction | {"data_last_ack_ns": None}) == ("arrival", 8)
+
+
+def test_standard_deviation_is_the_samples() -> None:
+    """10, 20, 30 ms: mean 20 ms, sample SD 10 ms; one sample has none."""
+    cells = {
+        "timing": "rtt",
+        "kind": "GET",
+        "retransmitted": 0,
+        "negative": 0,
+        "median_ns": 20e6,
+        "p95_ns": 30e6,
+        "p99_ns": 30e6,
+        "max_ns": 30e6,
+    }
+    three = times(cells | {"count": 3, "sum_ns": 60_000_000, "squared_deviations_ns2": 2e14})
+    one = times(cells | {"count": 1, "sum_ns": 10_000_000, "squared_deviations_ns2": 0.0})
+
+    assert (three.mean_s, three.sd_s) == (pytest.approx(0.02), pytest.approx(0.01))
+    assert one.sd_s is None
+
+
+def test_default_choices_are_those_of_study_a() -> None:
+    """Bytes on the wire, transport control counted."""
+    assert Choices() == Choices(layer="frame", time1=None, transport_control=True)
