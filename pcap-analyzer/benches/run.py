@@ -1,0 +1,74 @@
+"""Speed and memory of whole processes, as ratios measured in one run on generated captures of a million frames."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import generate
+
+FRAMES = int(os.environ.get("BENCH_FRAMES", "1000000"))
+FIELDS = [
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "ip.src",
+    "ip.dst",
+    "tcp.stream",
+    "tcp.len",
+    "mqtt.msgtype",
+    "mqtt.msgid",
+    "mqtt.len",
+]
+FIELDS += ["udp.stream", "coap.type", "coap.code", "coap.mid", "coap.token"]
+PCAPSTAT = [sys.executable, "-c", "from pcapstat.cli import main; main()"]
+
+
+def measure(command: list[str], runs: int = 3) -> tuple[float, float]:
+    """Return the median wall time in seconds and the peak memory in MB of a command."""
+    walls, peaks = [], []
+    for _ in range(runs):
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, _, usage = os.wait4(process.pid, 0)
+        walls.append(time.perf_counter() - start)
+        peaks.append(usage.ru_maxrss / 1024)
+    return sorted(walls)[len(walls) // 2], max(peaks)
+
+
+def commands(capture: Path, folder: Path) -> dict[str, tuple[list[str], int]]:
+    """Return what is measured, with the number of runs."""
+    fields = [word for field in FIELDS for word in ("-e", field)]
+    listed = {
+        "plain reading": (["cat", str(capture)], 3),
+        "pcapstat summarize": ([*PCAPSTAT, "summarize", str(capture)], 5),
+        "pcapstat messages, Parquet": ([*PCAPSTAT, "messages", str(capture), "-O", str(folder / "messages.parquet")], 3),
+        "capinfos": (["capinfos", str(capture)], 3),
+        "tshark -T fields": (["tshark", "-n", "-r", str(capture), "-T", "fields", *fields], 1),
+    }
+    one_core = ["taskset", "-c", "0", *listed["pcapstat summarize"][0]]
+    listed["pcapstat summarize, one core"] = (one_core, 3)
+    return {name: entry for name, entry in listed.items() if shutil.which(entry[0][0])}
+
+
+def main() -> None:
+    """Generate, measure, print."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for kind, endpoints in (("mqtt", 400), ("coap", 5000), ("mqtt", 20_000)):
+            capture = folder / f"{kind}.pcap"
+            generate.write(capture, kind, FRAMES, endpoints)
+            print(f"\n{kind}: {FRAMES} frames, {endpoints} endpoints, {capture.stat().st_size / 1e6:.0f} MB")
+            results = {title: measure(command, runs) for title, (command, runs) in commands(capture, folder).items()}
+            base = results["pcapstat summarize"][0]
+            for title, (wall_s, peak_mb) in results.items():
+                print(f"  {title:<30}{wall_s:>9.3f} s{wall_s / base:>9.2f} x{peak_mb:>9.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
