@@ -1,6 +1,8 @@
 //! What every row of `PROTOCOLS` owes, whatever it decodes: three answers, parts that add up, the same again, and streams that do not depend on
 //! how they were cut into segments.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+
 use pcapstat_core::message::{Message, Side};
 use pcapstat_core::packet::Headers;
 use pcapstat_core::protocols::framing::{Cutter, Half, Receiver, Remainder};

@@ -11,6 +11,7 @@ pub use single::decode;
 
 use crate::capture::{self, FileInfo, Input, Source};
 use crate::error::Error;
+use crate::message::Side;
 use crate::note::{self, Notes};
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
@@ -165,7 +166,7 @@ impl Outcome {
         for session in self.sessions.all() {
             let row = &session.row;
             let [c2s, s2c] = &session.directions;
-            let (main, other) = if c2s.data_messages > s2c.data_messages { (c2s, s2c) } else { (s2c, c2s) };
+            let (main, other) = if session.data_sender() == Side::Client { (c2s, s2c) } else { (s2c, c2s) };
             let has_data = main.data_messages > 0;
             let is_secured = row.time1_security_ns.is_some();
             let remarks = [

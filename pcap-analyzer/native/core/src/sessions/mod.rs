@@ -7,6 +7,7 @@ pub use counts::{add_sums, without_message, Choices, Direction, KindCount, PartS
 pub use samples::Samples;
 
 use crate::exchanges::Event;
+use crate::message::Side;
 use crate::schema::{directions, kinds, sessions, timings};
 
 /// All sessions of the capture.
@@ -63,14 +64,36 @@ impl Sessions {
 }
 
 impl Session {
+    /// Who sends the data: the side with more data messages; where they are encrypted, the side whose records hold more, since padding can
+    /// make an acknowledgement as long as a small message (trap 86).
+    #[must_use]
+    pub fn data_sender(&self) -> Side {
+        let [client, server] = &self.directions;
+        let [.., hidden_by_client] = client.data_parts;
+        let [.., hidden_by_server] = server.data_parts;
+        if (hidden_by_client, client.data_messages) > (hidden_by_server, server.data_messages) {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+
     /// Its row of the table `sessions`.
     #[must_use]
     pub fn session_row(&self) -> sessions::Row {
         let mut row = self.row.clone();
-        let [c2s, s2c] = &self.directions;
-        row.receiver = if c2s.data_messages > s2c.data_messages { "server" } else { "client" };
+        row.receiver = match self.data_sender() {
+            Side::Client => "server",
+            Side::Server => "client",
+        };
         if row.security.get().is_none() {
-            row.security.set("none");
+            match (row.time1_security_ns, row.cipher_suite.get()) {
+                (None, _) => row.security.set("none"),
+                (Some(_), suite) => {
+                    let words = [row.version.get(), suite].into_iter().flatten().collect::<Vec<_>>().join(" ");
+                    row.security.set(&words);
+                }
+            }
         }
         row
     }
