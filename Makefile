@@ -71,10 +71,6 @@ fuzz: cargo ## Fuzz the capture formats and every decoder, half a minute each (n
 record: ## Record the captures again (root, network namespaces): make record SCENARIO=a-paho-qos1
 	$(PYTHON) captures/record/record.py $(SCENARIO)
 
-.PHONY: docs
-docs: install-test ## Write the generated pages of docs/reference
-	$(BIN)/python docs/generate.py
-
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf $(VENV) build dist $(NATIVE)/target pcap-analyzer/src/*.egg-info pcap-analyzer/src/pcapstat/*.so
