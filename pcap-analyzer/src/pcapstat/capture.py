@@ -83,10 +83,10 @@ class Capture:
         """What the capture does not show."""
         return self.table("notes")
 
-    def sums(self) -> dict[str, Any]:
-        """One pass; all sums as rows. Raises UnreadableCapture where nothing can be read."""
+    def sums(self) -> _native.Sums:
+        """One pass; all sums. Raises UnreadableCapture where nothing can be read."""
         try:
-            return self._reader.summary()
+            return self._reader.sums()
         except _native.NativeError as error:
             raise UnreadableCapture(str(error)) from None
 

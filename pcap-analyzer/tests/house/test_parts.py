@@ -10,6 +10,7 @@ from places import CAPTURES, shared_captures
 
 import pcapstat
 from pcapstat.errors import UnreadableCapture
+from pcapstat.metrics.sessions import LAYERS, Choices
 from pcapstat.schema import PARTS
 
 
@@ -26,9 +27,12 @@ def test_sums_are_the_frames() -> None:
             sums = pcapstat.open(path).sums()
         except UnreadableCapture:
             continue
-        counted = sum(sum(row["parts"]) for row in sums["kinds"]) + sum(row["bytes"] for row in sums["others"])
-        counted += sum(sum(row["control_parts"]) + sum(row["unassigned_parts"]) for row in sums["directions"])
-        missing = counted - sum(row["frame_bytes"] for row in sums["captures"])
+        sessions = [sums.session(number) for number in range(len(sums))]
+        counted = sum(sum(row["parts"]) for session in sessions for row in session["kinds"]) + sum(row["bytes"] for row in sums.others)
+        directions = [row for session in sessions for row in session["directions"]]
+        counted += sum(sum(row["control_parts"]) + sum(row["unassigned_parts"]) for row in directions)
+        assert sum(sums.total()["control_parts"]) == sum(sum(row["control_parts"]) for row in directions)
+        missing = counted - sum(row["frame_bytes"] for row in sums.captures)
         if missing != 0 and missing != sum(row["missing_bytes"] for row in pa.table(pcapstat.open(path).messages).to_pylist()):
             wrong.append((path.name, missing))
 
@@ -40,3 +44,25 @@ def test_each_row_adds_up(path: Path) -> None:
     """The nine parts of each message are its frame_bytes."""
     for row in pa.table(pcapstat.open(path).messages).to_pylist():
         assert row["frame_bytes"] == sum(row[f"{part}_bytes"] for part in PARTS)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_total_is_the_sum_of_the_sessions(layer: str) -> None:
+    """What all sessions add up to, made without making each one's figures, is what their figures add up to."""
+    several = 0
+    for path in captures():
+        try:
+            summary = pcapstat.open(path).summary(Choices(layer=layer))
+        except UnreadableCapture:
+            continue
+        figures = list(summary.sessions)
+        several += len(figures) > 1
+        expected = [
+            sum(getattr(each, name) for each in figures) for name in ("data_messages", "data_bytes", "session_bytes", "overhead_bytes")
+        ]
+        total = summary.total
+        assert [total.data_messages, total.data_bytes, total.session_bytes, total.overhead_bytes] == expected, path.name
+        largest = {each.session for each in summary.sessions.largest(1)}
+        assert len(largest) == min(1, len(figures))
+
+    assert several > 10

@@ -3,6 +3,7 @@
 pub mod error;
 pub mod note;
 
+pub mod arena;
 pub mod bytes;
 pub mod layer;
 pub mod packet;

@@ -100,6 +100,11 @@ impl Notes {
         self.rows.values()
     }
 
+    /// The notes about one session, or about the capture.
+    pub fn of(&self, session: Option<u32>) -> impl Iterator<Item = &Note> {
+        self.rows.range((session, "")..).take_while(move |((of, _), _)| *of == session).map(|(_, note)| note)
+    }
+
     /// Takes the notes of another gatherer in.
     pub fn absorb(&mut self, other: Self) {
         for (key, note) in other.rows {

@@ -9,7 +9,7 @@ use pcapstat_core::pipeline::{self, tables, NoRows, Options, Outcome};
 use pcapstat_core::protocols::{Carrier, DecodeAs, Decoding, Port, PROTOCOLS};
 use pcapstat_core::schema::{Value, TABLES};
 use pcapstat_core::sessions::Choices;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
@@ -170,10 +170,10 @@ impl Reader {
         Ok(Self { paths, options: Options { decode_as, choices, decoding, show_payload, show_secrets, ..Options::default() } })
     }
 
-    /// One pass; the sums of all sessions as dictionaries of rows.
-    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// One pass; the sums of all sessions.
+    fn sums(&self, py: Python<'_>) -> PyResult<Sums> {
         let outcome = py.detach(|| pipeline::run(self.inputs(), &self.options, &mut NoRows)).map_err(|error| raise(py, &error))?;
-        to_dict(py, &outcome)
+        Ok(Sums { outcome })
     }
 
     /// One pass that fills a table, as an Arrow stream.
@@ -196,27 +196,95 @@ impl Reader {
     }
 }
 
-fn to_dict<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("sessions", rows(py, outcome.session_rows().map(|row| row.values()))?)?;
-    dict.set_item("directions", rows(py, outcome.direction_rows().map(|row| row.values()))?)?;
-    dict.set_item("kinds", rows(py, outcome.kind_rows().map(|row| row.values()))?)?;
-    dict.set_item("timings", rows(py, outcome.timing_rows().map(|row| row.values()))?)?;
-    dict.set_item("notes", rows(py, outcome.note_rows().map(|row| row.values()))?)?;
-    dict.set_item("captures", rows(py, outcome.capture_rows().map(|row| row.values()))?)?;
-    dict.set_item("messages", outcome.messages)?;
-    let number = |number: u64| Value::Integer(number.into());
-    let text = |text: &str| Value::Text(text.to_owned());
-    let others = outcome
-        .others
-        .iter()
-        .map(|(protocol, (frames, bytes))| vec![("protocol", text(protocol)), ("frames", number(*frames)), ("bytes", number(*bytes))]);
-    dict.set_item("others", rows(py, others)?)?;
-    let ports = outcome.unmatched_ports.iter().map(|((transport, port), (packets, bytes))| {
-        vec![("transport", text(transport)), ("port", number((*port).into())), ("packets", number(*packets)), ("bytes", number(*bytes))]
-    });
-    dict.set_item("unmatched_ports", rows(py, ports)?)?;
-    Ok(dict)
+/// What one pass added up; rows become dictionaries when they are asked for, so that many sessions cost nothing that nobody looks at.
+#[pyclass(frozen)]
+struct Sums {
+    outcome: Outcome,
+}
+
+#[pymethods]
+impl Sums {
+    /// Sessions.
+    fn __len__(&self) -> usize {
+        self.outcome.sessions.len()
+    }
+
+    /// A session's rows: "session", and lists of "directions", "kinds", "timings" and "notes".
+    fn session<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyDict>> {
+        let session = self.outcome.sessions.get(number).ok_or_else(|| PyIndexError::new_err(format!("no session {number}")))?;
+        let dict = PyDict::new(py);
+        dict.set_item("session", row(py, session.session_row().values())?)?;
+        dict.set_item("directions", rows(py, session.direction_rows().map(|row| row.values()))?)?;
+        dict.set_item("kinds", rows(py, session.kind_rows().map(|row| row.values()))?)?;
+        dict.set_item("timings", rows(py, session.timing_rows().map(|row| row.values()))?)?;
+        dict.set_item("notes", rows(py, self.outcome.notes_of(Some(number)).map(|row| row.values()))?)?;
+        Ok(dict)
+    }
+
+    /// Numbers of the sessions with the most bytes on the wire, in the order of their numbers.
+    fn largest(&self, count: usize) -> Vec<u32> {
+        self.outcome.sessions.largest(count)
+    }
+
+    /// All sessions added up: `data_messages`, `data_bytes`, and by part `parts` and `control_parts`.
+    fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let total = self.outcome.sessions.total();
+        let list = |parts: &[u64]| Value::List(parts.iter().map(|&part| number(part)).collect());
+        let cells = vec![
+            ("data_messages", number(total.data_messages)),
+            ("data_bytes", number(total.data_bytes)),
+            ("parts", list(&total.parts)),
+            ("control_parts", list(&total.control_parts)),
+        ];
+        row(py, cells)
+    }
+
+    /// Messages.
+    #[getter]
+    const fn messages(&self) -> u64 {
+        self.outcome.messages
+    }
+
+    /// Rows of the table captures.
+    #[getter]
+    fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        rows(py, self.outcome.capture_rows().map(|row| row.values()))
+    }
+
+    /// Rows of the table notes about the capture.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        rows(py, self.outcome.notes_of(None).map(|row| row.values()))
+    }
+
+    /// Whether there is a note about any session.
+    #[getter]
+    fn has_session_notes(&self) -> bool {
+        self.outcome.notes.rows().any(|note| note.session.is_some())
+    }
+
+    /// Frames in no session: protocol, frames, bytes.
+    #[getter]
+    fn others<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let others = self.outcome.others.iter().map(|(protocol, (frames, bytes))| {
+            vec![("protocol", Value::Text((*protocol).to_owned())), ("frames", number(*frames)), ("bytes", number(*bytes))]
+        });
+        rows(py, others)
+    }
+
+    /// Ports of the streams whose protocol is not known: transport, port, packets, bytes.
+    #[getter]
+    fn unmatched_ports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let ports = self.outcome.unmatched_ports.iter().map(|((transport, port), (packets, bytes))| {
+            let transport = Value::Text((*transport).to_owned());
+            vec![("transport", transport), ("port", number((*port).into())), ("packets", number(*packets)), ("bytes", number(*bytes))]
+        });
+        rows(py, ports)
+    }
+}
+
+fn number(number: u64) -> Value {
+    Value::Integer(number.into())
 }
 
 /// A table on its way, by Arrow's PyCapsule interface; can be taken once.
@@ -248,6 +316,7 @@ impl ArrowStream {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<NativeError>())?;
     module.add_class::<Reader>()?;
+    module.add_class::<Sums>()?;
     module.add_class::<ArrowStream>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

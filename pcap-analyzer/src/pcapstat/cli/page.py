@@ -15,6 +15,9 @@ WIDTH = 80
 BLOCKS = 8
 """Sessions shown as a block each; more are shown as a line each."""
 
+LINES = 40
+"""Sessions shown as a line each; of more, the largest."""
+
 TIMING_WORDS = {
     "ack_rtt": "to ACK",
     "rtt": "to response",
@@ -63,11 +66,10 @@ def moment(value_s: float | None) -> str:
 def page(summary: Summary, wanted: tuple[int, ...]) -> str:
     """Write the whole summary."""
     lines = head(summary)
-    chosen = [session for session in summary.sessions if not wanted or session.session in wanted]
-    if len(chosen) > BLOCKS:
-        lines += short(chosen)
+    if len(wanted) > BLOCKS or (not wanted and len(summary.sessions) > BLOCKS):
+        lines += short(summary, wanted)
     else:
-        for session in chosen:
+        for session in summary.sessions.chosen(wanted):
             lines += ["", *block(session)]
     lines += foot(summary)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -164,16 +166,19 @@ def reliability(session: SessionFigures) -> list[str]:
     return entry("Reliability", ", ".join(told) if told else "nothing sent again, lost or unanswered")
 
 
-def short(sessions: list[SessionFigures]) -> list[str]:
-    """Write a line a session, and their sums."""
+def short(summary: Summary, wanted: tuple[int, ...]) -> list[str]:
+    """Write a line a session, the largest where there are many, and the sums of all."""
+    sessions = list(summary.sessions.chosen(wanted)) if wanted else summary.sessions.largest(LINES)
     lines = ["", f"{'':>5} {'protocol':<9}{'client':<24}{'data':>8}{'bytes':>10}{'ΔTime':>11}{'overhead':>11}"]
     for session in sessions:
         client = session.client if len(session.client) <= 23 else session.client[:22] + "…"
         cells = f"{session.data_messages:>8}{session.data_bytes:>10}{duration(session.delta_time_s):>11}{session.overhead_bytes:>11}"
         lines.append(f"{session.session:>5} {session.protocol:<9}{client:<24}{cells}")
-    data = sum(session.data_messages for session in sessions), sum(session.data_bytes for session in sessions)
-    total = f"{data[0]:>8}{data[1]:>10}{'':>11}{sum(session.overhead_bytes for session in sessions):>11}"
-    return [*lines, f"{'all':>5} {len(sessions):<9}{'sessions':<24}{total}", "one session in full: --session N"]
+    total, left_out = summary.total, len(summary.sessions) - len(sessions)
+    if left_out and not wanted:
+        lines.append(f"{'…':>5} {left_out:<9}{'smaller sessions':<24}{'(all of them: --format csv, json, …)':>40}")
+    sums = f"{total.data_messages:>8}{total.data_bytes:>10}{'':>11}{total.overhead_bytes:>11}"
+    return [*lines, f"{'all':>5} {total.sessions:<9}{'sessions':<24}{sums}", "one session in full: --session N"]
 
 
 def foot(summary: Summary) -> list[str]:
@@ -195,7 +200,7 @@ def foot(summary: Summary) -> list[str]:
 
 def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
     """Write the summary as one JSON object, with the version that made it."""
-    sessions = [asdict(session) for session in summary.sessions if not wanted or session.session in wanted]
+    sessions = [asdict(session) for session in summary.sessions.chosen(wanted)]
     whole = {
         "pcapstat": __version__,
         "choices": asdict(summary.choices),

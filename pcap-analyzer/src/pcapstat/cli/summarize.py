@@ -49,7 +49,7 @@ def command(
             from pcapstat.formats import FORMATS
 
             FORMATS[name](as_table(summary, sessions), file, [])
-    has_notes = is_strict and bool(summary.notes or any(session.notes for session in summary.sessions))
+    has_notes = is_strict and summary.has_notes
     return leave(summary.damage, has_notes)
 
 
@@ -62,5 +62,5 @@ def as_table(summary: Summary, sessions: tuple[int, ...]) -> Any:
     from pcapstat.metrics.sessions import SessionFigures
 
     flat = [field.name for field in fields(SessionFigures) if field.name not in {"kinds", "times", "notes", "overhead_by_part_bytes"}]
-    chosen = [session for session in summary.sessions if not sessions or session.session in sessions]
-    return pa.table({name: [getattr(session, name) for session in chosen] for name in flat})
+    chosen = [[getattr(session, name) for name in flat] for session in summary.sessions.chosen(sessions)]
+    return pa.table({name: [row[at] for row in chosen] for at, name in enumerate(flat)})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
+from pcapstat import _native
 from pcapstat.metrics.statistics import Times, ratio, seconds, times
 from pcapstat.schema import PARTS
 
@@ -97,10 +98,52 @@ class SessionFigures:
 
 
 @dataclass(frozen=True)
+class Total:
+    """Figures of all sessions together; bytes at the chosen layer."""
+
+    sessions: int
+    data_messages: int
+    data_bytes: int
+    session_bytes: int
+    overhead_bytes: int
+
+
+@dataclass(frozen=True)
+class Sessions(Sequence[SessionFigures]):
+    """The figures of each session, made when it is looked at: a capture may have more sessions than anybody looks at."""
+
+    sums: _native.Sums
+    choices: Choices
+
+    def __len__(self) -> int:
+        """Return the number of sessions."""
+        return len(self.sums)
+
+    @overload
+    def __getitem__(self, index: int) -> SessionFigures: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[SessionFigures]: ...
+    def __getitem__(self, index: int | slice) -> SessionFigures | list[SessionFigures]:
+        """Return the figures of the session with this number, or of several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        return session_figures(self.sums.session(range(len(self))[index]), self.choices)
+
+    def chosen(self, wanted: Collection[int]) -> Iterator[SessionFigures]:
+        """Return the sessions with the wanted numbers, or all where none is wanted; numbers that are not there are left out."""
+        numbers = range(len(self))
+        return (self[number] for number in (sorted({*wanted} & {*numbers}) if wanted else numbers))
+
+    def largest(self, count: int) -> list[SessionFigures]:
+        """Return the sessions with the most bytes on the wire, in the order of their numbers."""
+        return [self[number] for number in self.sums.largest(count)]
+
+
+@dataclass(frozen=True)
 class Summary:
     """Figures of a capture: its sessions, its files, frames that are in no session, and notes about the whole."""
 
-    sessions: list[SessionFigures]
+    sessions: Sessions
     captures: list[dict[str, Any]]
     others: list[dict[str, Any]]
     unmatched_ports: list[dict[str, Any]]
@@ -111,6 +154,20 @@ class Summary:
     def damage(self) -> list[str]:
         """What ended the reading of a file early, one line each."""
         return [capture["damage"] for capture in self.captures if capture["damage"]]
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether there is anything that the capture does not show."""
+        return bool(self.notes) or self.sessions.sums.has_session_notes
+
+    @property
+    def total(self) -> Total:
+        """All sessions together."""
+        sums, choices = self.sessions.sums.total(), self.choices
+        parts = add(sums["parts"], sums["control_parts"]) if choices.transport_control else sums["parts"]
+        session_bytes = layer_bytes(parts, choices.layer)
+        data_bytes = sums["data_bytes"]
+        return Total(len(self.sessions), sums["data_messages"], data_bytes, session_bytes, session_bytes - data_bytes)
 
 
 def layer_bytes(parts: list[int], layer: str) -> int:
@@ -141,23 +198,14 @@ def time2(direction: dict[str, Any]) -> tuple[str | None, int | None]:
     return None, None
 
 
-def summarize(sums: dict[str, Any], choices: Choices) -> Summary:
-    """Make the figures of all sessions."""
-    by_session: dict[str, dict[int | None, list[dict[str, Any]]]] = {}
-    for table in ("directions", "kinds", "timings", "notes"):
-        rows: dict[int | None, list[dict[str, Any]]] = defaultdict(list)
-        for row in sums[table]:
-            rows[row["session"]].append(row)
-        by_session[table] = rows
-    figures = [
-        session_figures(row, {table: rows[row["session"]] for table, rows in by_session.items()}, choices) for row in sums["sessions"]
-    ]
-    return Summary(figures, sums["captures"], sums["others"], sums["unmatched_ports"], by_session["notes"][None], choices)
+def summarize(sums: _native.Sums, choices: Choices) -> Summary:
+    """Make the figures of a capture."""
+    return Summary(Sessions(sums, choices), sums.captures, sums.others, sums.unmatched_ports, sums.notes, choices)
 
 
-def session_figures(row: dict[str, Any], rows: dict[str, list[dict[str, Any]]], choices: Choices) -> SessionFigures:
+def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:
     """Make the figures of one session (metrics.md, formulas 1 to 4)."""
-    layer = choices.layer
+    row, layer = rows["session"], choices.layer
     main_name = "s2c" if row["receiver"] == "client" else "c2s"
     main = next(direction for direction in rows["directions"] if direction["direction"] == main_name)
     time1_name, time1_ns = time1(row, choices.time1)

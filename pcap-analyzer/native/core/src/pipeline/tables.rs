@@ -150,24 +150,29 @@ impl Outcome {
         }
     }
 
+    /// Rows of the table `notes` about one session, or about the capture.
+    pub fn notes_of(&self, session: Option<u32>) -> impl Iterator<Item = notes::Row> + '_ {
+        self.notes.of(session).map(|note| self.note_row(note))
+    }
+
     /// Rows of the table `sessions`.
     pub fn session_rows(&self) -> impl Iterator<Item = sessions::Row> + '_ {
-        self.sessions.all().iter().map(crate::sessions::Session::session_row)
+        self.sessions.all().map(crate::sessions::Session::session_row)
     }
 
     /// Rows of the table `directions`.
     pub fn direction_rows(&self) -> impl Iterator<Item = directions::Row> + '_ {
-        self.sessions.all().iter().flat_map(crate::sessions::Session::direction_rows)
+        self.sessions.all().flat_map(crate::sessions::Session::direction_rows)
     }
 
     /// Rows of the table `kinds`.
     pub fn kind_rows(&self) -> impl Iterator<Item = kinds::Row> + '_ {
-        self.sessions.all().iter().flat_map(crate::sessions::Session::kind_rows)
+        self.sessions.all().flat_map(crate::sessions::Session::kind_rows)
     }
 
     /// Rows of the table `timings`.
     pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
-        self.sessions.all().iter().flat_map(crate::sessions::Session::timing_rows)
+        self.sessions.all().flat_map(crate::sessions::Session::timing_rows)
     }
 
     /// Rows of the table `notes`.

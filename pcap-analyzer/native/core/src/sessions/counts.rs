@@ -68,9 +68,8 @@ pub struct Direction {
     pub data_last_ack_ns: Option<i64>,
     /// The last data message's exchange, where an acknowledgement is expected.
     pub last_data: Option<ExchangeId>,
-    /// Bytes sent by this side until Time2.
-    pub received_until_time2: PartSums,
-    received_since: PartSums,
+    /// Bytes sent by this side since Time2.
+    since_time2: PartSums,
     /// Bytes of the data-carrying messages.
     pub data_parts: PartSums,
     /// Bytes of frames without a message.
@@ -78,16 +77,9 @@ pub struct Direction {
     /// Frames without a message.
     pub control_frames: u64,
     /// Bytes of the publishers' legs.
-    pub publisher_parts: PartSums,
+    pub publisher_parts: Option<Box<PartSums>>,
     /// Bytes that belong to no message.
-    pub unassigned_parts: PartSums,
-}
-
-impl Direction {
-    fn reach_time2(&mut self) {
-        let since = std::mem::take(&mut self.received_since);
-        add_sums(&mut self.received_until_time2, &since);
-    }
+    pub unassigned_parts: Option<Box<PartSums>>,
 }
 
 /// Whether the chosen number of data messages has come.
@@ -159,6 +151,15 @@ impl Session {
         self.stop == Stop::Stopped
     }
 
+    /// Reads a little of everything that counting a message writes to.
+    #[inline]
+    #[must_use]
+    pub fn touch(&self) -> u64 {
+        let directions =
+            self.directions.iter().fold(self.row.messages, |sum, direction| sum ^ direction.data_bytes ^ direction.control_frames);
+        self.kinds.last().map_or(0, |kind| kind.messages) ^ self.timings.first().map_or(0, |(_, kind, _)| kind.len() as u64) ^ directions
+    }
+
     fn direction(&mut self, from: Side) -> &mut Direction {
         let [client, server] = &mut self.directions;
         match from {
@@ -182,7 +183,7 @@ impl Session {
         self.learn(message, from);
         self.count_kind(message, from);
         let parts = message.parts();
-        add(&mut self.direction(from).received_since, &parts);
+        add(&mut self.direction(from).since_time2, &parts);
         self.count_data(message, placement, from, choices, &parts);
         self.count_acknowledgement(message.time_ns, placement, from);
     }
@@ -212,7 +213,7 @@ impl Session {
             _ => None,
         };
         add(&mut direction.data_parts, parts);
-        direction.reach_time2();
+        direction.since_time2 = PartSums::default();
         if choices.stop_after == Some(direction.data_messages) {
             self.stop = direction.last_data.map_or(Stop::Stopped, Stop::Awaiting);
         }
@@ -224,7 +225,7 @@ impl Session {
         let direction = self.direction(from.peer());
         if direction.last_data == Some(exchange) && direction.data_last_ack_ns.is_none() {
             direction.data_last_ack_ns = Some(time_ns);
-            direction.reach_time2();
+            direction.since_time2 = PartSums::default();
         }
         if self.stop == Stop::Awaiting(exchange) {
             self.stop = Stop::Stopped;
@@ -320,7 +321,7 @@ impl Session {
         let direction = self.direction(from);
         direction.control_frames += frames;
         add_sums(&mut direction.control_parts, parts);
-        add_sums(&mut direction.received_since, parts);
+        add_sums(&mut direction.since_time2, parts);
     }
 
     /// Counts bytes of the stream that belong to no message.
@@ -329,14 +330,14 @@ impl Session {
             return;
         }
         let direction = self.direction(from);
-        add_sums(&mut direction.unassigned_parts, parts);
-        add_sums(&mut direction.received_since, parts);
+        add_sums(direction.unassigned_parts.get_or_insert_default(), parts);
+        add_sums(&mut direction.since_time2, parts);
     }
 
     /// Adds a publisher's leg of a message delivered by `from`.
     pub fn publisher_leg(&mut self, from: Side, parts: &Parts) {
         if !self.is_stopped() {
-            add(&mut self.direction(from).publisher_parts, parts);
+            add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
         }
     }
 
@@ -346,6 +347,7 @@ impl Session {
             return;
         }
         let at = self.timings.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
+            self.timings.reserve_exact(1);
             self.timings.push((timing, kind, Samples::default()));
             self.timings.len() - 1
         });
@@ -355,6 +357,21 @@ impl Session {
         } else {
             samples.add(time_ns);
         }
+    }
+
+    /// Bytes sent by `from` until Time2: all of them but those since.
+    #[must_use]
+    pub fn received_until_time2(&self, from: Side) -> PartSums {
+        let Some(direction) = self.directions.get(from.index()) else { return PartSums::default() };
+        let mut sums = direction.control_parts;
+        for more in self.kinds.iter().filter(|kind| kind.from == from).map(|kind| &kind.parts).chain(direction.unassigned_parts.as_deref())
+        {
+            add_sums(&mut sums, more);
+        }
+        for (sum, since) in sums.iter_mut().zip(direction.since_time2) {
+            *sum -= since;
+        }
+        sums
     }
 
     /// Counts the end of an exchange.

@@ -6,6 +6,7 @@ mod samples;
 pub use counts::{add_sums, without_message, Choices, Direction, KindCount, PartSums, Session};
 pub use samples::Samples;
 
+use crate::arena::Arena;
 use crate::exchanges::Event;
 use crate::message::Side;
 use crate::schema::{directions, kinds, sessions, timings};
@@ -13,27 +14,43 @@ use crate::schema::{directions, kinds, sessions, timings};
 /// All sessions of the capture.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    sessions: Vec<Session>,
+    sessions: Arena<Session>,
 }
 
 impl Sessions {
     /// Adds a session; `make` is told its number.
     pub fn add(&mut self, make: impl FnOnce(u32) -> Session) -> u32 {
-        let number = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
-        self.sessions.push(make(number));
-        number
+        self.sessions.add(make)
     }
 
     /// A session by its number.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
-        self.sessions.get_mut(number as usize)
+        self.sessions.get_mut(number)
+    }
+
+    /// A session by its number, to be looked at.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<&Session> {
+        self.sessions.get(number)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
     }
 
     /// All sessions in the order of their numbers.
-    #[must_use]
-    pub fn all(&self) -> &[Session] {
-        &self.sessions
+    pub fn all(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter()
     }
 
     /// Takes in what the exchanges report.
@@ -63,7 +80,55 @@ impl Sessions {
     }
 }
 
+/// What all sessions add up to: bytes by part, of the side that sends the data where that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Total {
+    /// Data messages to the receivers.
+    pub data_messages: u64,
+    /// Their data bytes.
+    pub data_bytes: u64,
+    /// Bytes of messages, and those that belong to none.
+    pub parts: PartSums,
+    /// Bytes of frames without a message.
+    pub control_parts: PartSums,
+}
+
+impl Sessions {
+    /// All sessions added up.
+    #[must_use]
+    pub fn total(&self) -> Total {
+        let mut total = Total::default();
+        for session in self.all() {
+            let [client, server] = &session.directions;
+            let main = if session.data_sender() == Side::Client { client } else { server };
+            total.data_messages += main.data_messages;
+            total.data_bytes += main.data_bytes;
+            for direction in &session.directions {
+                add_sums(&mut total.control_parts, &direction.control_parts);
+                add_sums(&mut total.parts, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
+            }
+            session.kinds.iter().for_each(|kind| add_sums(&mut total.parts, &kind.parts));
+        }
+        total
+    }
+
+    /// Numbers of the `count` sessions with the most bytes on the wire, in the order of their numbers.
+    #[must_use]
+    pub fn largest(&self, count: usize) -> Vec<u32> {
+        let mut sizes: Vec<(u64, u32)> = self.all().map(|session| (session.message_bytes(), session.row.session)).collect();
+        sizes.sort_unstable_by_key(|&(bytes, number)| (std::cmp::Reverse(bytes), number));
+        let mut numbers: Vec<u32> = sizes.into_iter().take(count).map(|(_, number)| number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
 impl Session {
+    /// Bytes on the wire of its messages.
+    fn message_bytes(&self) -> u64 {
+        self.kinds.iter().flat_map(|kind| kind.parts).sum()
+    }
+
     /// Who sends the data: the side with more data messages; where they are encrypted, the side whose records hold more, since padding can
     /// make an acknowledgement as long as a small message (trap 86).
     #[must_use]
@@ -100,21 +165,21 @@ impl Session {
 
     /// Its rows of the table `directions`.
     pub fn direction_rows(&self) -> impl Iterator<Item = directions::Row> + '_ {
-        self.directions.iter().zip(["c2s", "s2c"]).map(|(sums, direction)| directions::Row {
+        self.directions.iter().zip([Side::Client, Side::Server]).map(|(sums, from)| directions::Row {
             session: self.row.session,
-            direction,
+            direction: from.direction(),
             data_messages: sums.data_messages,
             data_bytes: sums.data_bytes,
             data_first_ns: sums.data_first_ns,
             data_last_ns: sums.data_last_ns,
             data_last_ack_ns: sums.data_last_ack_ns,
             is_ack_expected: sums.last_data.is_some(),
-            received_until_time2: sums.received_until_time2.to_vec(),
+            received_until_time2: self.received_until_time2(from).to_vec(),
             data_parts: sums.data_parts.to_vec(),
             control_parts: sums.control_parts.to_vec(),
             control_frames: sums.control_frames,
-            publisher_parts: sums.publisher_parts.to_vec(),
-            unassigned_parts: sums.unassigned_parts.to_vec(),
+            publisher_parts: parts_or_none(sums.publisher_parts.as_deref()),
+            unassigned_parts: parts_or_none(sums.unassigned_parts.as_deref()),
         })
     }
 
@@ -138,21 +203,26 @@ impl Session {
         self.timings.iter().map(|(timing, kind, samples)| {
             let quantiles = samples.quantiles(&[0.5, 0.95, 0.99]);
             let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
+            let sums = samples.sums();
             timings::Row {
                 session: self.row.session,
                 timing: timing.name(),
                 kind,
-                count: samples.count,
-                retransmitted: samples.retransmitted,
-                negative: samples.negative,
-                sum_ns: samples.sum_ns(),
-                squared_deviations_ns2: samples.squared_deviations_ns2(),
-                min_ns: if samples.count == 0 { 0 } else { samples.min_ns },
+                count: sums.count,
+                retransmitted: samples.retransmitted.into(),
+                negative: sums.negative,
+                sum_ns: sums.sum_ns(),
+                squared_deviations_ns2: sums.squared_deviations_ns2(),
+                min_ns: if sums.count == 0 { 0 } else { sums.min_ns },
                 median_ns: quantile(0),
                 p95_ns: quantile(1),
                 p99_ns: quantile(2),
-                max_ns: if samples.count == 0 { 0 } else { samples.max_ns },
+                max_ns: if sums.count == 0 { 0 } else { sums.max_ns },
             }
         })
     }
+}
+
+fn parts_or_none(parts: Option<&PartSums>) -> Vec<u64> {
+    parts.copied().unwrap_or_default().to_vec()
 }

@@ -2,28 +2,36 @@
 
 use rustc_hash::FxHashMap;
 
-/// Samples kept one by one; above this many they are counted in bins.
+/// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u64 = 1024;
 
-#[derive(Debug)]
-enum Kept {
-    /// Samples from 0 to 4.29 s, the common case, in half the memory.
-    Small(Vec<u32>),
-    Exact(Vec<i64>),
-    Binned(FxHashMap<i64, u32>),
+/// The samples of one measured time, in nanoseconds. There may be many of these, of a few samples each: so it is small, and nothing is summed
+/// up as long as every sample is at hand.
+#[derive(Debug, Default)]
+pub struct Samples {
+    /// Those from 0 to 4.29 s, the common case, in half the memory.
+    short: Vec<u32>,
+    more: Option<Box<More>>,
+    /// Left out, since the message was sent again (Karn; trap 8).
+    pub retransmitted: u32,
 }
 
-/// Sums and order statistics of one measured time, in nanoseconds.
-#[derive(Debug)]
-pub struct Samples {
-    kept: Kept,
+/// What is not common: long and negative times, and what is counted in bins.
+#[derive(Debug, Default)]
+struct More {
+    others: Vec<i64>,
+    bins: FxHashMap<i64, u32>,
+    binned: Sums,
+}
+
+/// What the samples add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sums {
     /// Samples.
     pub count: u64,
-    /// Left out, since the message was sent again (Karn; trap 8).
-    pub retransmitted: u64,
-    /// Negative ones among the samples.
+    /// Negative ones among them.
     pub negative: u64,
     sum: i128,
     sum_of_squares: u128,
@@ -33,45 +41,72 @@ pub struct Samples {
     pub max_ns: i64,
 }
 
-impl Default for Samples {
+impl Default for Sums {
     fn default() -> Self {
-        let kept = Kept::Small(Vec::new());
-        Self { kept, count: 0, retransmitted: 0, negative: 0, sum: 0, sum_of_squares: 0, min_ns: i64::MAX, max_ns: i64::MIN }
+        Self { count: 0, negative: 0, sum: 0, sum_of_squares: 0, min_ns: i64::MAX, max_ns: i64::MIN }
     }
 }
 
 impl Samples {
     /// Adds a sample.
+    #[inline]
     pub fn add(&mut self, time_ns: i64) {
+        match u32::try_from(time_ns) {
+            Ok(short) => self.short.push(short),
+            Err(_) => self.more.get_or_insert_default().others.push(time_ns),
+        }
+        if self.short.len() > EXACT || self.more.as_ref().is_some_and(|more| more.others.len() > EXACT) {
+            self.count_in_bins();
+        }
+    }
+
+    #[cold]
+    fn count_in_bins(&mut self) {
+        let more = self.more.get_or_insert_default();
+        let others = std::mem::take(&mut more.others);
+        for time_ns in self.short.drain(..).map(i64::from).chain(others) {
+            *more.bins.entry(bin(time_ns)).or_insert(0) += 1;
+            more.binned.add(time_ns);
+        }
+    }
+
+    /// Adds all of them up.
+    #[must_use]
+    pub fn sums(&self) -> Sums {
+        let mut sums = self.more.as_ref().map_or_else(Sums::default, |more| more.binned);
+        self.each(|time_ns| sums.add(time_ns));
+        sums
+    }
+
+    /// Calls for each sample that is kept by itself.
+    fn each(&self, mut call: impl FnMut(i64)) {
+        self.short.iter().for_each(|&short| call(short.into()));
+        self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
+    }
+
+    /// The values at these fractions of the sorted samples. 0.5 is the median (mean of the middle two where their number is even), others are
+    /// by nearest rank.
+    #[must_use]
+    pub fn quantiles(&self, fractions: &[f64]) -> Vec<i64> {
+        let Sums { count, min_ns, max_ns, .. } = self.sums();
+        let mut sorted: Vec<(i64, u32)> = self.more.iter().flat_map(|more| &more.bins).map(|(&value, &count)| (value, count)).collect();
+        let is_exact = sorted.is_empty();
+        self.each(|time_ns| sorted.push((time_ns, 1)));
+        sorted.sort_unstable();
+        let limit = |value: i64| value.clamp(min_ns, max_ns);
+        let at = |rank: usize| if is_exact { sorted.get(rank).map(|(value, _)| *value) } else { in_bins(&sorted, rank).map(limit) };
+        fractions.iter().map(|&fraction| pick(fraction, count, at)).collect()
+    }
+}
+
+impl Sums {
+    fn add(&mut self, time_ns: i64) {
         self.count += 1;
         self.negative += u64::from(time_ns < 0);
         self.sum += i128::from(time_ns);
         self.sum_of_squares += u128::from(time_ns.unsigned_abs()).pow(2);
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
-        self.keep(time_ns);
-    }
-
-    fn keep(&mut self, time_ns: i64) {
-        match &mut self.kept {
-            Kept::Small(samples) => match u32::try_from(time_ns) {
-                Ok(small) if samples.len() < EXACT => samples.push(small),
-                _ => {
-                    let widened = samples.iter().map(|&small| i64::from(small)).collect();
-                    self.kept = Kept::Exact(widened);
-                    self.keep(time_ns);
-                }
-            },
-            Kept::Exact(samples) if samples.len() < EXACT => samples.push(time_ns),
-            Kept::Exact(samples) => {
-                let mut bins = FxHashMap::default();
-                for &sample in samples.iter().chain([&time_ns]) {
-                    *bins.entry(bin(sample)).or_insert(0) += 1;
-                }
-                self.kept = Kept::Binned(bins);
-            }
-            Kept::Binned(bins) => *bins.entry(bin(time_ns)).or_insert(0) += 1,
-        }
     }
 
     /// Sum of the samples.
@@ -91,30 +126,6 @@ impl Samples {
         let squares = i128::try_from(self.sum_of_squares).unwrap_or(i128::MAX);
         let scaled = squares.checked_mul(count).zip(self.sum.checked_mul(self.sum)).map(|(squares, square)| squares - square);
         scaled.map_or(f64::INFINITY, |scaled| scaled as f64 / count as f64)
-    }
-
-    /// The values at these fractions of the sorted samples. 0.5 is the median (mean of the middle two where their number is even), others are
-    /// by nearest rank.
-    #[must_use]
-    pub fn quantiles(&self, fractions: &[f64]) -> Vec<i64> {
-        match &self.kept {
-            Kept::Small(samples) => {
-                let mut sorted: Vec<i64> = samples.iter().map(|&small| i64::from(small)).collect();
-                sorted.sort_unstable();
-                fractions.iter().map(|&fraction| pick(fraction, self.count, |rank| sorted.get(rank).copied())).collect()
-            }
-            Kept::Exact(samples) => {
-                let mut sorted = samples.clone();
-                sorted.sort_unstable();
-                fractions.iter().map(|&fraction| pick(fraction, self.count, |rank| sorted.get(rank).copied())).collect()
-            }
-            Kept::Binned(bins) => {
-                let limit = |value: i64| value.clamp(self.min_ns, self.max_ns);
-                let mut sorted: Vec<(i64, u32)> = bins.iter().map(|(&value, &count)| (value, count)).collect();
-                sorted.sort_unstable();
-                fractions.iter().map(|&fraction| pick(fraction, self.count, |rank| in_bins(&sorted, rank).map(limit))).collect()
-            }
-        }
     }
 }
 
@@ -169,8 +180,9 @@ mod tests {
         let five = samples(&[50, 20, 40, 30, 10]);
 
         assert_eq!(vec![30, 50, 50], five.quantiles(&[0.5, 0.95, 0.99]));
-        assert_eq!((150, 10, 50), (five.sum_ns(), five.min_ns, five.max_ns));
-        assert!((five.squared_deviations_ns2() - 1000.0).abs() < 1e-9);
+        let sums = five.sums();
+        assert_eq!((150, 10, 50), (sums.sum_ns(), sums.min_ns, sums.max_ns));
+        assert!((sums.squared_deviations_ns2() - 1000.0).abs() < 1e-9);
     }
 
     #[test]
