@@ -12,7 +12,7 @@ use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{choose, is_port_of, Decoder, FoundBy, Pairing, Protocol};
 use crate::sessions::{add_sums, without_message, PartSums, Session};
 use crate::span::Piece;
-use crate::transport::{Delivery, Reassembly, StreamKey, StreamTable};
+use crate::transport::{Delivery, Reassembly, Seat};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
@@ -92,7 +92,6 @@ struct Stream {
 /// The second half.
 pub struct Back<'s> {
     rooms: Rooms<'s>,
-    table: StreamTable,
     streams: Arena<Stream>,
     conversations: Arena<Conversation>,
     message: Message,
@@ -109,7 +108,6 @@ impl<'s> Back<'s> {
         let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
         Self {
             rooms: Rooms::new(options, files, sink),
-            table: StreamTable::default(),
             streams: Arena::default(),
             conversations: Arena::default(),
             message,
@@ -129,19 +127,18 @@ impl<'s> Back<'s> {
     pub fn take(&mut self, batch: &Batch) {
         for group in batch.packets.chunks(GROUP) {
             self.touch(group);
-            for (packet, key, range) in group {
+            for (packet, seat, range) in group {
                 let bytes = batch.bytes.get(range.clone()).unwrap_or(&[]);
-                self.packet(packet, key, bytes);
+                self.packet(packet, *seat, bytes);
             }
         }
     }
 
     /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
     /// makes captures of many streams faster by a third.
-    fn touch(&self, group: &[(Packet, StreamKey, Range<usize>)]) {
-        for (packet, key, _) in group {
-            let stream = self.table.find(key).and_then(|place| self.streams.get(place));
-            let Some(stream) = stream else { continue };
+    fn touch(&self, group: &[(Packet, Seat, Range<usize>)]) {
+        for (packet, seat, _) in group {
+            let Some(stream) = self.streams.get(seat.place) else { continue };
             black_box(stream.tcp.get(stream.side(packet).index()).map(|half| half.in_flight.len()));
             let conversation = stream.conversation.and_then(|at| self.conversations.get(at));
             let session = conversation.and_then(|conversation| self.rooms.sessions.get(conversation.session));
@@ -150,11 +147,11 @@ impl<'s> Back<'s> {
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet, key: &StreamKey, bytes: &[u8]) {
-        let place = match self.table.find(key) {
-            Some(place) if !self.is_new_connection(place, packet) => place,
-            _ => self.open_stream(packet, key),
-        };
+    fn packet(&mut self, packet: &Packet, seat: Seat, bytes: &[u8]) {
+        if let Some(index) = seat.opens {
+            self.streams.add(|_| Stream::new(index, packet));
+        }
+        let place = seat.place;
         let Some(stream) = self.streams.get_mut(place) else { return };
         let from = stream.side(packet);
         if stream.is_copy(packet, from, bytes) {
@@ -164,22 +161,6 @@ impl<'s> Back<'s> {
             Transport::Udp => self.udp(packet, place, from, bytes),
             Transport::Tcp(header) => self.tcp(packet, place, from, &header, bytes),
         }
-    }
-
-    /// Whether a SYN opens the port pair anew, by Wireshark's rule: its sequence number is another than the connection's before it.
-    fn is_new_connection(&self, place: u32, packet: &Packet) -> bool {
-        let Transport::Tcp(header) = packet.transport else { return false };
-        if !header.has(TcpHeader::SYN) || header.has(TcpHeader::ACK) {
-            return false;
-        }
-        let Some(stream) = self.streams.get(place) else { return true };
-        let side = stream.side(packet);
-        stream.tcp.get(side.index()).and_then(|half| half.syn_sequence).is_some_and(|sequence| sequence != header.sequence)
-    }
-
-    fn open_stream(&mut self, packet: &Packet, key: &StreamKey) -> u32 {
-        let table = &mut self.table;
-        self.streams.add(|place| Stream::new(table.note(*key, place), packet))
     }
 
     /// Counts a copy that the capture took of the packet before.

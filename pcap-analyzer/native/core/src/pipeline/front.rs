@@ -5,15 +5,15 @@ use crate::envelope::{Opened, Opener};
 use crate::error::Error;
 use crate::note::{Notes, TIME_JUMP};
 use crate::packet::{OtherFrame, Packet};
-use crate::transport::StreamKey;
+use crate::transport::{Seat, StreamTable};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Packets that travel together from the first half to the second.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Each packet, the key of its stream, and where its captured payload stands in `bytes`.
-    pub packets: Vec<(Packet, StreamKey, std::ops::Range<usize>)>,
+    /// Each packet, its stream, and where its captured payload stands in `bytes`.
+    pub packets: Vec<(Packet, Seat, std::ops::Range<usize>)>,
     /// The payloads.
     pub bytes: Vec<u8>,
 }
@@ -30,11 +30,10 @@ impl Batch {
         self.packets.len() >= PACKETS || self.bytes.len() >= BYTES
     }
 
-    fn push(&mut self, packet: Packet, payload: &[u8]) {
+    fn push(&mut self, packet: Packet, seat: Seat, payload: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(payload);
-        let key = StreamKey::new(&packet);
-        self.packets.push((packet, key, start..self.bytes.len()));
+        self.packets.push((packet, seat, start..self.bytes.len()));
     }
 
     /// Makes it empty, to be filled again.
@@ -65,6 +64,7 @@ pub struct FrontOutcome {
 pub fn run(source: &mut dyn Source, batches: &SyncSender<Batch>, spare: &Receiver<Batch>) -> Result<FrontOutcome, Error> {
     let mut outcome = FrontOutcome::default();
     let mut opener = Opener::default();
+    let mut table = StreamTable::default();
     let mut batch = Batch::default();
     let mut time_before_ns = None;
     while let Some(frame) = source.next_frame()? {
@@ -73,7 +73,10 @@ pub fn run(source: &mut dyn Source, batches: &SyncSender<Batch>, spare: &Receive
             outcome.notes.add(TIME_JUMP, None, frame.file, frame.number, || format!("{} days", jump_ns / DAY_NS));
         }
         match opener.open(&frame, &mut outcome.notes) {
-            Opened::Packet(packet, payload) => batch.push(packet, payload),
+            Opened::Packet(packet, payload) => {
+                let seat = table.seat(&packet);
+                batch.push(packet, seat, payload);
+            }
             Opened::Held => {}
             Opened::Other(other) => count(&mut outcome.others, &other),
         }

@@ -4,4 +4,4 @@ mod reassembly;
 mod streams;
 
 pub use reassembly::{Delivery, Reassembly};
-pub use streams::{StreamKey, StreamTable};
+pub use streams::{Seat, StreamTable};

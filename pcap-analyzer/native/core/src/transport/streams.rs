@@ -1,75 +1,151 @@
 //! Streams by their two endpoints, numbered as Wireshark numbers `udp.stream` and `tcp.stream`.
 
-use crate::packet::{Endpoint, Packet, Transport};
-use rustc_hash::FxBuildHasher;
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use crate::packet::{Address, Endpoint, Packet, TcpHeader, Transport};
+use rustc_hash::FxHashMap;
 
-/// The two endpoints of a stream, smaller first, and its transport; the hash is computed once, by the thread that opens frames.
+/// The two endpoints of a stream, smaller first, with what tells streams of the same numbers apart: transport and IP version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    low: u128,
+    high: u128,
+    ports_and_kind: u64,
+}
+
+impl Key {
+    #[inline]
+    fn new(low: &Endpoint, high: &Endpoint, is_tcp: bool) -> Self {
+        let is_v6 = matches!(low.address, Address::V6(_));
+        let kind = u64::from(is_tcp) << 1 | u64::from(is_v6);
+        let ports_and_kind = u64::from(low.port) << 32 | u64::from(high.port) << 16 | kind;
+        Self { low: number(&low.address), high: number(&high.address), ports_and_kind }
+    }
+}
+
+#[inline]
+fn number(address: &Address) -> u128 {
+    match *address {
+        Address::V4(octets) => u32::from_be_bytes(octets).into(),
+        Address::V6(octets) => u128::from_be_bytes(octets),
+    }
+}
+
+/// The stream that a key stands for now.
+#[derive(Debug)]
+struct Entry {
+    place: u32,
+    /// Sequence numbers of the SYN that the endpoints sent, the smaller endpoint's first.
+    syn: [Option<u32>; 2],
+}
+
+/// Where a packet belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamKey {
-    hash: u64,
-    low: Endpoint,
-    high: Endpoint,
-    is_tcp: bool,
-}
-
-impl StreamKey {
-    /// The key of the stream that `packet` belongs to.
-    #[must_use]
-    pub fn new(packet: &Packet) -> Self {
-        let is_tcp = matches!(packet.transport, Transport::Tcp(_));
-        let (low, high) =
-            if packet.source <= packet.destination { (packet.source, packet.destination) } else { (packet.destination, packet.source) };
-        Self { hash: FxBuildHasher.hash_one((low, high, is_tcp)), low, high, is_tcp }
-    }
-}
-
-impl Hash for StreamKey {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
-}
-
-/// Hands a hash that is already one through.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Ready(u64);
-
-impl Hasher for Ready {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {}
-    #[inline]
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
+pub struct Seat {
+    /// Number of the stream among all streams.
+    pub place: u32,
+    /// The stream's index in Wireshark's count, where the packet opens it.
+    pub opens: Option<u32>,
 }
 
 /// Finds the stream of a packet.
 #[derive(Debug, Default)]
 pub struct StreamTable {
-    places: HashMap<StreamKey, u32, std::hash::BuildHasherDefault<Ready>>,
+    entries: FxHashMap<Key, Entry>,
     udp_streams: u32,
     tcp_streams: u32,
 }
 
 impl StreamTable {
-    /// The place of the stream last noted under `key`.
+    /// The stream of a packet. A SYN opens the port pair anew, by Wireshark's rule, where its sequence number is another than that of the SYN
+    /// before it.
     #[inline]
-    #[must_use]
-    pub fn find(&self, key: &StreamKey) -> Option<u32> {
-        self.places.get(key).copied()
+    pub fn seat(&mut self, packet: &Packet) -> Seat {
+        let (source, destination) = (&packet.source, &packet.destination);
+        let side = usize::from(source > destination);
+        let (low, high) = if side == 0 { (source, destination) } else { (destination, source) };
+        let (is_tcp, syn) = match packet.transport {
+            Transport::Udp => (false, None),
+            Transport::Tcp(header) => (true, header.has(TcpHeader::SYN).then_some(header)),
+        };
+        let key = Key::new(low, high, is_tcp);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            if syn.is_none_or(|header| entry.belongs(side, &header)) {
+                return Seat { place: entry.place, opens: None };
+            }
+        }
+        self.open(key, is_tcp, side, syn.as_ref())
     }
 
-    /// Notes that packets of `key` now belong to the stream at `place`, and returns its index in Wireshark's count.
-    pub fn note(&mut self, key: StreamKey, place: u32) -> u32 {
-        let count = if key.is_tcp { &mut self.tcp_streams } else { &mut self.udp_streams };
-        let index = *count;
+    fn open(&mut self, key: Key, is_tcp: bool, side: usize, syn: Option<&TcpHeader>) -> Seat {
+        let count = if is_tcp { &mut self.tcp_streams } else { &mut self.udp_streams };
+        let opens = Some(*count);
         *count += 1;
-        self.places.insert(key, place);
-        index
+        let place = self.udp_streams + self.tcp_streams - 1;
+        let mut entry = Entry { place, syn: [None; 2] };
+        syn.map(|header| entry.belongs(side, header));
+        self.entries.insert(key, entry);
+        Seat { place, opens }
+    }
+}
+
+impl Entry {
+    /// Whether a SYN belongs to this connection; its sequence number is remembered.
+    fn belongs(&mut self, side: usize, header: &TcpHeader) -> bool {
+        let Some(known) = self.syn.get_mut(side) else { return true };
+        let is_known = *known.get_or_insert(header.sequence) == header.sequence;
+        is_known || header.has(TcpHeader::ACK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Endpoint = Endpoint { address: Address::V4([10, 0, 0, 1]), port: 40_000 };
+    const B: Endpoint = Endpoint { address: Address::V4([10, 0, 0, 2]), port: 1883 };
+
+    fn packet(source: Endpoint, destination: Endpoint, transport: Transport) -> Packet {
+        let headers = crate::packet::Headers::default();
+        let (frame, file, time_ns, payload_bytes) = (1, 0, 0, 0);
+        let (earlier_frames, ip_identification) = (None, None);
+        Packet {
+            frame,
+            earlier_frames,
+            file,
+            time_ns,
+            time_first_ns: 0,
+            headers,
+            source,
+            destination,
+            transport,
+            payload_bytes,
+            ip_identification,
+        }
+    }
+
+    fn tcp(sequence: u32, flags: u8) -> Transport {
+        Transport::Tcp(TcpHeader { sequence, flags, ..TcpHeader::default() })
+    }
+
+    #[test]
+    fn both_directions_have_one_seat_and_each_transport_its_own_count() {
+        let mut table = StreamTable::default();
+        let packets = [
+            packet(A, B, tcp(1, TcpHeader::SYN)),
+            packet(B, A, tcp(9, TcpHeader::SYN | TcpHeader::ACK)),
+            packet(A, B, Transport::Udp),
+            packet(A, B, tcp(2, TcpHeader::ACK)),
+        ];
+
+        let seats = packets.map(|packet| table.seat(&packet)).map(|seat| (seat.place, seat.opens));
+
+        assert_eq!([(0, Some(0)), (0, None), (1, Some(0)), (0, None)], seats);
+    }
+
+    #[test]
+    fn another_syn_opens_the_port_pair_anew_and_the_same_one_again_does_not() {
+        let mut table = StreamTable::default();
+        let seats = [1, 1, 7].map(|sequence| table.seat(&packet(A, B, tcp(sequence, TcpHeader::SYN))).place);
+
+        assert_eq!([0, 0, 1], seats);
     }
 }
