@@ -9,11 +9,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pcapstat import _native
-from pcapstat.errors import UnreadableCapture, UsageError
+from pcapstat.engines import Choice, Secrets, Tshark, choose
+from pcapstat.errors import PcapstatError, ToolMissing, UnreadableCapture, UsageError
 from pcapstat.metrics.sessions import Choices, Summary, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pcapstat.engines.tshark import Run
+
+
+def stopped(error: _native.NativeError) -> PcapstatError:
+    """Return the core's error as one for the user."""
+    return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
+
+
+def is_there() -> bool:
+    """Whether tshark can be used."""
+    from pcapstat import wireshark
+
+    try:
+        wireshark.version(wireshark.find())
+    except ToolMissing:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -25,13 +44,15 @@ class Table:
 
     name: str
     reader: _native.Reader
+    run: Run | None = None
+    """What tshark needs while it works; kept so that it outlives the pass."""
 
     def stream(self) -> _native.ArrowStream:
         """Begin a pass. Raises UnreadableCapture where nothing can be read."""
         try:
             return self.reader.table(self.name)
         except _native.NativeError as error:
-            raise UnreadableCapture(str(error)) from None
+            raise stopped(error) from None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's C stream in a PyCapsule."""
@@ -51,17 +72,40 @@ class Capture:
 
     paths: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
+    wanted_engine: str = "auto"
+    secrets: Secrets = field(default_factory=Secrets)
+    words: Tshark = field(default_factory=Tshark)
+
+    @cached_property
+    def engine(self) -> Choice:
+        """The engine that reads the capture, and why."""
+        choice = choose(self.wanted_engine, self.paths, self.secrets, self.words)
+        if choice.name == "tshark" and self.wanted_engine == "auto" and not (self.secrets or self.words):
+            return choice if is_there() else Choice("native", f"{choice.reason}, but tshark is not there to open what they protect")
+        return choice
+
+    @cached_property
+    def _run(self) -> Run | None:
+        if self.engine.name != "tshark":
+            return None
+        from pcapstat.engines.tshark import Run
+
+        return Run(self.paths, self.options.get("decode_as", ()), self.secrets, self.words)
 
     @cached_property
     def _reader(self) -> _native.Reader:
+        run = self._run
         try:
-            return _native.Reader(list(self.paths), **self.options)
+            if run is None:
+                return _native.Reader(list(self.paths), **self.options)
+            is_filtered = self.words.display_filter is not None
+            return _native.Reader([run.path], **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
     def table(self, name: str) -> Table:
         """Return a table by its name in `pcapstat schema`."""
-        return Table(name, self._reader)
+        return Table(name, self._reader, self._run)
 
     @property
     def messages(self) -> Table:
@@ -88,11 +132,11 @@ class Capture:
         try:
             return self._reader.sums()
         except _native.NativeError as error:
-            raise UnreadableCapture(str(error)) from None
+            raise stopped(error) from None
 
     def summary(self, choices: Choices | None = None) -> Summary:
         """Return the figures of all sessions, as metrics.md of the docs defines them."""
-        return summarize(self.sums(), choices or Choices())
+        return summarize(self.sums(), choices or Choices(), self.engine)
 
 
 def open(
@@ -104,8 +148,18 @@ def open(
     mqtt_version: int | None = None,
     show_payload: bool = False,
     show_secrets: bool = False,
+    engine: str = "auto",
+    keylog: Sequence[str] = (),
+    psk: Sequence[str] = (),
+    rsa_key: Sequence[str] = (),
+    oscore: Sequence[str] = (),
+    tshark: Tshark | None = None,
 ) -> Capture:
-    """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet."""
+    """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet.
+
+    `engine` is one of ENGINES; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal, RSA key files
+    (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…").
+    """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     options = {
         "decode_as": list(decode_as),
@@ -115,4 +169,5 @@ def open(
         "show_payload": show_payload,
         "show_secrets": show_secrets,
     }
-    return Capture(tuple(os.fspath(path) for path in several), options)
+    secrets = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore))
+    return Capture(tuple(os.fspath(path) for path in several), options, engine, secrets, tshark or Tshark())

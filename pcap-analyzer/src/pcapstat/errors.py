@@ -34,4 +34,10 @@ class OutputError(PcapstatError):
     exit_code = EXIT_UNREADABLE
 
 
-ERRORS: list[type[PcapstatError]] = [UnreadableCapture, UsageError, OutputError]
+class ToolMissing(PcapstatError):
+    """A program that is needed is missing, too old or failed. Example: `tshark: not found (install Wireshark 4.0 or newer …)`."""
+
+    exit_code = EXIT_TOOL_MISSING
+
+
+ERRORS: list[type[PcapstatError]] = [UnreadableCapture, UsageError, OutputError, ToolMissing]

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     CutShort,
     /// A record or block contradicts itself; what follows cannot be found.
     Damaged,
+    /// A tool that is needed is missing, or failed.
+    Tool,
 }
 
 /// One line for a person: what, where, why and what to do about it.

@@ -21,6 +21,7 @@ pub mod security;
 
 pub mod exchanges;
 pub mod message;
+pub mod pdml;
 pub mod pipeline;
 pub mod protocols;
 pub mod sessions;

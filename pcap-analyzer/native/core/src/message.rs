@@ -119,6 +119,8 @@ pub struct Message {
     pub payload_digest: u64,
     /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
     pub body_tag: u64,
+    /// Of a record: its protected bytes, without its header; 0 for all else.
+    pub fragment_bytes: u32,
     /// Where the captured payload stands in the decoder's input.
     pub payload_range: Range<usize>,
 }
@@ -134,6 +136,7 @@ impl Message {
         self.subject_hash = 0;
         self.payload_digest = 0;
         self.body_tag = 0;
+        self.fragment_bytes = 0;
         self.payload_range = 0..0;
     }
 

@@ -67,6 +67,10 @@ pub struct Headers {
     pub ip_bytes: u32,
     /// UDP or TCP header with options.
     pub transport_bytes: u32,
+    /// Of bytes that a record of a security protocol holds: what the record adds, its header, nonce, tag and padding.
+    pub security_bytes: u32,
+    /// Of bytes that a message of another protocol carries: that message's own bytes, a WebSocket frame's header.
+    pub carrier_bytes: u32,
 }
 
 /// TCP header fields that reassembly needs (RFC 9293 §3.1).
@@ -194,6 +198,7 @@ impl Account {
             padding_bytes: u32::try_from(self.padding).ok()?,
             ip_bytes: u32::try_from(self.ip).ok()?,
             transport_bytes: u32::try_from(self.transport).ok()?,
+            ..Headers::default()
         })
     }
 }

@@ -85,6 +85,8 @@ impl Piece {
             padding_bytes: part(self.headers.padding_bytes),
             ip_bytes: part(self.headers.ip_bytes),
             transport_bytes: part(self.headers.transport_bytes),
+            security_bytes: part(self.headers.security_bytes),
+            carrier_bytes: part(self.headers.carrier_bytes),
         }
     }
 }
@@ -96,6 +98,8 @@ pub fn add(sum: &mut Headers, more: &Headers) {
     sum.padding_bytes += more.padding_bytes;
     sum.ip_bytes += more.ip_bytes;
     sum.transport_bytes += more.transport_bytes;
+    sum.security_bytes += more.security_bytes;
+    sum.carrier_bytes += more.carrier_bytes;
 }
 
 #[cfg(test)]
@@ -109,7 +113,7 @@ mod tests {
 
     #[test]
     fn three_messages_share_66_header_bytes_by_their_length() {
-        let headers = Headers { link_bytes: 14, padding_bytes: 0, ip_bytes: 20, transport_bytes: 32 };
+        let headers = Headers { link_bytes: 14, padding_bytes: 0, ip_bytes: 20, transport_bytes: 32, ..Headers::default() };
         let (first, rest) = piece(headers, 30).split(10);
         let (second, third) = rest.split(5);
 
@@ -121,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn shares_add_up(link in 0u32..5000, ip in 0u32..100, total in 1u32..70000, cuts in proptest::collection::vec(0u32..70000, 0..6)) {
-            let headers = Headers { link_bytes: link, padding_bytes: 3, ip_bytes: ip, transport_bytes: 32 };
+            let headers = Headers { link_bytes: link, padding_bytes: 3, ip_bytes: ip, transport_bytes: 32, ..Headers::default() };
             let mut rest = piece(headers, total);
             let mut sum = Headers::default();
             let mut edges: Vec<u32> = cuts.into_iter().map(|cut| cut % total).collect();

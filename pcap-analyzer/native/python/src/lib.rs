@@ -29,6 +29,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::UnknownVersion => "unknown-version",
         ErrorKind::CutShort => "cut-short",
         ErrorKind::Damaged => "damaged",
+        ErrorKind::Tool => "tool",
     };
     let set = || -> PyResult<()> {
         let value = raised.value(py);
@@ -143,17 +144,25 @@ fn decode<'py>(py: Python<'py>, protocol: &str, data: &[u8], from_client: bool) 
     rows(py, messages.iter().map(pcapstat_core::schema::messages::Row::values))
 }
 
+/// How many decryption secrets are embedded in captures ahead of their first frame.
+#[pyfunction]
+fn embedded_secrets(py: Python<'_>, paths: Vec<String>) -> PyResult<usize> {
+    py.detach(|| capture::embedded_secrets(paths.iter().map(|path| Input::named(path)).collect())).map_err(|error| raise(py, &error))
+}
+
 /// A capture to be read, in one or several files. Each call makes one pass.
 #[pyclass(frozen)]
 struct Reader {
     paths: Vec<String>,
+    /// What messages and rows call the only path, where that is a copy of what the user named.
+    name: Option<String>,
     options: Options,
 }
 
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, show_payload = false, show_secrets = false))]
+    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         paths: Vec<String>,
@@ -163,11 +172,15 @@ impl Reader {
         mqtt_version: Option<u8>,
         show_payload: bool,
         show_secrets: bool,
+        tshark: Option<Vec<String>>,
+        is_filtered: bool,
+        name: Option<String>,
     ) -> PyResult<Self> {
         let decode_as = decode_as.iter().map(|rule| DecodeAs::parse(rule)).collect::<Result<_, _>>().map_err(PyValueError::new_err)?;
         let choices = Choices { stop_after, payload_size_bytes: payload_size };
         let decoding = Decoding { mqtt_version };
-        Ok(Self { paths, options: Options { decode_as, choices, decoding, show_payload, show_secrets, ..Options::default() } })
+        let options = Options { decode_as, choices, decoding, show_payload, show_secrets, tshark, is_filtered, ..Options::default() };
+        Ok(Self { paths, name, options })
     }
 
     /// One pass; the sums of all sessions.
@@ -180,15 +193,18 @@ impl Reader {
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
         let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         let source = py.detach(|| self.open()).map_err(|error| raise(py, &error))?;
-        let (batches, damage) =
+        let (batches, end) =
             tables::start(source, self.options.clone(), table.name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
-        Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), damage })
+        Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), end })
     }
 }
 
 impl Reader {
     fn inputs(&self) -> Vec<Input> {
-        self.paths.iter().map(|path| Input::named(path)).collect()
+        match (&self.name, self.paths.first()) {
+            (Some(name), Some(path)) => vec![Input::Copy(name.clone(), path.into())],
+            _ => self.paths.iter().map(|path| Input::named(path)).collect(),
+        }
     }
 
     fn open(&self) -> Result<Box<dyn Source>, Error> {
@@ -291,7 +307,7 @@ fn number(number: u64) -> Value {
 #[pyclass(frozen)]
 struct ArrowStream {
     batches: std::sync::Mutex<Option<tables::Batches>>,
-    damage: tables::Damage,
+    end: tables::Ended,
 }
 
 #[pymethods]
@@ -307,7 +323,13 @@ impl ArrowStream {
     /// What damaged inputs had to say, one line each; complete once the stream has ended.
     #[getter]
     fn damage(&self) -> Vec<String> {
-        self.damage.lock().map(|damage| damage.clone()).unwrap_or_default()
+        self.end.lock().map(|end| end.damage.clone()).unwrap_or_default()
+    }
+
+    /// What ended the stream early, where anything did; a `NativeError` that is not raised.
+    #[getter]
+    fn failure(&self, py: Python<'_>) -> Option<PyErr> {
+        self.end.lock().ok().and_then(|end| end.failure.as_ref().map(|error| raise(py, error)))
     }
 }
 
@@ -323,5 +345,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(protocols, module)?)?;
     module.add_function(wrap_pyfunction!(note_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(decode, module)?)?;
+    module.add_function(wrap_pyfunction!(embedded_secrets, module)?)?;
     Ok(())
 }

@@ -14,9 +14,31 @@ import click
 
 from pcapstat import Capture, errors
 from pcapstat import open as open_capture
+from pcapstat.engines import ENGINES, Tshark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
+
+
+ENGINE_OPTIONS = (
+    click.option(
+        "--engine",
+        type=click.Choice(list(ENGINES)),
+        default="auto",
+        show_default=True,
+        help="native is fast, tshark opens what is encrypted.",
+    ),
+    click.option("--keylog", multiple=True, type=click.Path(), metavar="FILE", help="TLS key log (SSLKEYLOGFILE is read too)."),
+    click.option("--psk", multiple=True, metavar="HEX", help="Pre-shared key of TLS or DTLS."),
+    click.option(
+        "--rsa-key", multiple=True, type=click.Path(), metavar="FILE", help="Server's RSA key (PEM), for key exchange without (EC)DHE."
+    ),
+    click.option("--oscore", multiple=True, metavar="CONTEXT", help='OSCORE context: "sender-id=01 recipient-id=02 secret=0102…".'),
+    click.option("-o", "--preference", multiple=True, metavar="NAME:VALUE", help="A preference of tshark's."),
+    click.option("-Y", "--display-filter", metavar="FILTER", help="Only frames that pass this display filter of tshark's."),
+    click.option("-X", "--extension", multiple=True, metavar="KEY:VALUE", help="An extension option of tshark's: lua_script:FILE."),
+    click.option("--profile", metavar="NAME", help="Your Wireshark profile, instead of a clean configuration."),
+)
 
 
 def capture_options(command: Command) -> Command:
@@ -32,6 +54,7 @@ def capture_options(command: Command) -> Command:
             ),
             click.option("--mqtt-version", type=click.Choice(["3.1", "3.1.1", "5"]), help="Version where no CONNECT was captured."),
             click.option("--strict", is_flag=True, help="Leave with 4 where a capture has a note."),
+            *ENGINE_OPTIONS,
         )
     ):
         command = option(command)
@@ -60,7 +83,11 @@ def opened(files: tuple[str, ...], read: tuple[str, ...], options: dict[str, Any
         raise click.UsageError("no capture: name a FILE, or - for standard input")
     version = options.pop("mqtt_version", None)
     options.pop("strict", None)
-    return open_capture(paths, mqtt_version=MQTT_VERSIONS.get(version or ""), **options)
+    words = Tshark(tuple(options.pop("preference")), options.pop("display_filter"), tuple(options.pop("extension")), options.pop("profile"))
+    capture = open_capture(paths, mqtt_version=MQTT_VERSIONS.get(version or ""), tshark=words, **options)
+    if capture.engine.name == "native" and words:
+        raise errors.UsageError("-o, -Y, -X and --profile are for tshark (leave --engine native out)")
+    return capture
 
 
 def chosen_format(form: str | None, output: str | None) -> str:
@@ -76,8 +103,13 @@ def chosen_format(form: str | None, output: str | None) -> str:
 def destination(output: str | None) -> Iterator[IO[bytes]]:
     """Open standard output, or a file that appears only when it is whole."""
     if output is None or output == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            # the reader has seen enough (| head): that is no error; what Python would flush at exit goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(errors.EXIT_FINE)
         return
     target = Path(output)
     try:

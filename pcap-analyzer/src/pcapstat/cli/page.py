@@ -86,7 +86,8 @@ def head(summary: Summary) -> list[str]:
         lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
     layer = "bytes counted at layer: " + summary.choices.layer
     control = "transport control in the overhead: " + ("yes" if summary.choices.transport_control else "no")
-    return [*lines, f"  {layer}; {control}"]
+    engine = [f"  engine: {summary.engine.name} ({summary.engine.reason})"] if summary.engine and summary.engine.name != "native" else []
+    return [*lines, f"  {layer}; {control}", *engine]
 
 
 def entry(label: str, text: str) -> list[str]:
@@ -204,6 +205,7 @@ def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
     whole = {
         "pcapstat": __version__,
         "choices": asdict(summary.choices),
+        "engine": asdict(summary.engine) if summary.engine else None,
         "captures": summary.captures,
         "sessions": sessions,
         "others": summary.others,

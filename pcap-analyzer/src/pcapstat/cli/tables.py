@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pcapstat.capture import stopped
 from pcapstat.cli.options import capture_options, chosen_format, destination, leave, opened, output_options
 
 
@@ -14,6 +15,7 @@ class Stream:
 
     def __init__(self, table: Any, sessions: tuple[int, ...]) -> None:
         """Begin the pass."""
+        self.table = table
         self.source = table.stream()
         self.sessions = sessions
 
@@ -55,7 +57,12 @@ def make(name: str, about: str) -> click.Command:
         check_columns(name, chosen)
         stream = Stream(opened(files, read, options).table(name), sessions)
         with destination(output) as file:
-            FORMATS[chosen_format(form, output)](stream, file, chosen)
+            try:
+                FORMATS[chosen_format(form, output)](stream, file, chosen)
+            except Exception:
+                if stream.source.failure is None:
+                    raise
+                raise stopped(stream.source.failure) from None
         return leave(stream.source.damage)
 
     return command

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from pcapstat import _native
+from pcapstat.engines import Choice
 from pcapstat.metrics.statistics import Times, ratio, seconds, times
 from pcapstat.schema import PARTS
 
@@ -149,6 +150,7 @@ class Summary:
     unmatched_ports: list[dict[str, Any]]
     notes: list[dict[str, Any]]
     choices: Choices
+    engine: Choice | None = None
 
     @property
     def damage(self) -> list[str]:
@@ -198,9 +200,9 @@ def time2(direction: dict[str, Any]) -> tuple[str | None, int | None]:
     return None, None
 
 
-def summarize(sums: _native.Sums, choices: Choices) -> Summary:
+def summarize(sums: _native.Sums, choices: Choices, engine: Choice | None = None) -> Summary:
     """Make the figures of a capture."""
-    return Summary(Sessions(sums, choices), sums.captures, sums.others, sums.unmatched_ports, sums.notes, choices)
+    return Summary(Sessions(sums, choices), sums.captures, sums.others, sums.unmatched_ports, sums.notes, choices, engine)
 
 
 def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:

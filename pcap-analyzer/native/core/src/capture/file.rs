@@ -101,13 +101,13 @@ fn name(input: &Input) -> String {
     match input {
         Input::Path(path) => path.display().to_string(),
         Input::Standard => "-".to_owned(),
-        Input::Stream(name, _) => name.clone(),
+        Input::Copy(name, _) | Input::Stream(name, _) => name.clone(),
     }
 }
 
 fn stream(input: Input) -> io::Result<Box<dyn Read + Send>> {
     Ok(match input {
-        Input::Path(path) => Box::new(Handle::open(path)?),
+        Input::Path(path) | Input::Copy(_, path) => Box::new(Handle::open(path)?),
         Input::Standard => Box::new(io::stdin()),
         Input::Stream(_, stream) => stream,
     })

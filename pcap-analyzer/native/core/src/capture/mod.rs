@@ -17,6 +17,8 @@ use window::Window;
 pub enum Input {
     /// A file, a named pipe or a device.
     Path(PathBuf),
+    /// A file with a copy of what the user named: that name is the one to use in messages.
+    Copy(String, PathBuf),
     /// Standard input, by the name "-".
     Standard,
     /// Any stream of bytes, with the name to use in messages.
@@ -41,6 +43,16 @@ impl Input {
 /// Where nothing can be read of any input: missing, empty, not a capture, a version that is not known.
 pub fn open(inputs: Vec<Input>) -> Result<Box<dyn Source>, Error> {
     merge::open(inputs)
+}
+
+/// How many decryption secrets stand in captures ahead of their first frame.
+///
+/// # Errors
+/// As [`open`].
+pub fn embedded_secrets(inputs: Vec<Input>) -> Result<usize, Error> {
+    let mut source = open(inputs)?;
+    source.next_frame()?;
+    Ok(source.files().iter().map(|file| file.secrets.len()).sum())
 }
 
 /// One captured frame, as the capture file tells it. `captured` borrows the source's buffer until the next frame is read.

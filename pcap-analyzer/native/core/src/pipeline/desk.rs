@@ -1,14 +1,17 @@
 //! Where a conversation's messages arrive: they are placed in exchanges, counted in sessions and handed to the sinks.
 
+use super::back::Sealed;
 use super::{Options, Sink};
 use crate::exchanges::{Event, Exchange, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::note::{self, Notes};
 use crate::packet::Endpoint;
+use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
-use crate::protocols::{Pairing, Protocol};
+use crate::protocols::{show_hidden, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
 use crate::sessions::{without_message, Sessions};
+use crate::span::Piece;
 use std::sync::Arc;
 
 /// What all conversations share.
@@ -27,6 +30,8 @@ pub struct Rooms<'s> {
     pub files: Vec<Arc<str>>,
     /// Messages so far.
     pub messages: u64,
+    /// Records that were opened, until their frame is done with.
+    pub sealed: Vec<Sealed>,
     events: Vec<Event>,
 }
 
@@ -35,7 +40,7 @@ impl<'s> Rooms<'s> {
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
         let (sessions, notes) = (Sessions::default(), Notes::default());
-        Self { options, exchanges, sessions, notes, sink, files, messages: 0, events: Vec::new() }
+        Self { options, exchanges, sessions, notes, sink, files, messages: 0, sealed: Vec::new(), events: Vec::new() }
     }
 
     /// The name of an input.
@@ -119,11 +124,39 @@ pub struct Desk<'a, 's> {
     pub server: Endpoint,
     /// Frames of the packet's earlier fragments.
     pub earlier_frames: &'a [u64],
+    /// Whether what its records carry is of a protocol that is decoded.
+    pub has_inside: bool,
+    /// What was opened in the packet.
+    pub contents: Option<&'a Contents>,
 }
 
 impl Desk<'_, '_> {
     fn note(&mut self, kind: note::NoteKind, frame: u64, detail: impl FnOnce() -> String) {
         self.rooms.notes.add(kind, Some(self.session), self.file, frame, detail);
+    }
+
+    /// A record that holds nothing.
+    pub fn empty_record(&mut self, from: Side, piece: &Piece) {
+        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
+            session.unassigned(from, &without_message(&piece.headers, 0));
+        }
+    }
+
+    /// Whether a record was opened, so that what it holds is to be counted instead.
+    #[inline]
+    fn is_opened(&self, message: &Message) -> bool {
+        let Some(contents) = self.contents.filter(|contents| !contents.sources.is_empty()) else { return false };
+        let facts = &message.facts;
+        self.has_inside && facts.is_encrypted && !facts.is_handshake && contents.records.contains(&message.fragment_bytes)
+    }
+
+    /// What a record really is that looks like application data.
+    fn unmask(&self, message: &mut Message) {
+        let Some(contents) = self.contents.filter(|_| message.facts.is_encrypted) else { return };
+        let hidden = contents.hidden.iter().find(|(fragment_bytes, _)| *fragment_bytes == message.fragment_bytes);
+        if let Some((_, content_type)) = hidden {
+            show_hidden(message, *content_type);
+        }
     }
 
     fn note_facts(&mut self, message: &Message) {
@@ -137,8 +170,9 @@ impl Desk<'_, '_> {
         if facts.is_alias_unknown {
             self.note(note::ALIAS_UNKNOWN, frame, String::new);
         }
-        if facts.is_encrypted && !facts.is_handshake {
-            self.note(note::ENCRYPTED, frame, String::new);
+        if facts.is_encrypted && !facts.is_handshake && message.opaque_bytes > 0 {
+            let is_tried = self.rooms.options.tshark.is_some();
+            self.note(note::ENCRYPTED, frame, || if is_tried { "no secret that was given opens it" } else { "" }.to_owned());
         }
     }
 
@@ -168,6 +202,10 @@ impl Desk<'_, '_> {
 impl Receiver for Desk<'_, '_> {
     #[inline]
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
+        if self.is_opened(message) {
+            return self.rooms.sealed.push(Sealed::new(message, from));
+        }
+        self.unmask(message);
         let row = &mut message.row;
         (row.protocol, row.transport, row.direction) = (self.protocol.name, self.transport, from.direction());
         (row.session, row.stream, row.message) = (Some(self.session), self.stream, self.rooms.messages);

@@ -10,9 +10,10 @@ pub use front::Others;
 pub use single::decode;
 
 use crate::capture::{self, FileInfo, Input, Source};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::message::Side;
 use crate::note::{self, Notes};
+use crate::pdml::Pdml;
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
@@ -39,6 +40,10 @@ pub struct Options {
     pub show_payload: bool,
     /// Whether user names may be shown.
     pub show_secrets: bool,
+    /// tshark and its arguments, where it is to open what is encrypted; it writes PDML to standard output.
+    pub tshark: Option<Vec<String>>,
+    /// Whether only the frames count that tshark writes: it was given a display filter.
+    pub is_filtered: bool,
 }
 
 /// Takes the rows that were asked for.
@@ -101,7 +106,8 @@ pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sin
     let (back_again, spare) = channel::<Batch>();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || front::run(source, &batches, &spare));
-        let mut back = Back::new(options, names, sink);
+        let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
+        let mut back = Back::new(options, names, sink, pdml);
         for mut batch in arriving {
             back.take(&batch);
             batch.clear();
@@ -110,7 +116,7 @@ pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sin
                 break;
             }
         }
-        let mut outcome = back.finish();
+        let mut outcome = back.finish()?;
         let Ok(front) = reader.join() else { return Err(broken()) };
         outcome.join(front?);
         Ok(outcome)
@@ -118,14 +124,21 @@ pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sin
 }
 
 fn broken() -> Error {
-    Error {
-        kind: crate::error::ErrorKind::Damaged,
-        path: String::new(),
-        offset: None,
-        frame: None,
-        cause: "the reading thread failed".to_owned(),
-        remedy: "report this with the capture",
-    }
+    failed(ErrorKind::Damaged, String::new(), "the reading thread failed".to_owned(), "report this with the capture")
+}
+
+fn no_tshark(options: &Options, error: &std::io::Error) -> Error {
+    let program = options.tshark.iter().flatten().find(|word| !word.contains('=')).cloned().unwrap_or_default();
+    failed(
+        ErrorKind::Tool,
+        program,
+        format!("cannot be started: {error}"),
+        "install Wireshark's tshark 4.0 or newer, or use --engine native",
+    )
+}
+
+const fn failed(kind: ErrorKind, path: String, cause: String, remedy: &'static str) -> Error {
+    Error { kind, path, offset: None, frame: None, cause, remedy }
 }
 
 impl Outcome {

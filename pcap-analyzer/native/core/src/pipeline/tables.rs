@@ -2,6 +2,7 @@
 
 use super::{capture_row, run_source, Options, Outcome, Sink};
 use crate::capture::Source;
+use crate::error::Error;
 use crate::note::Note;
 use crate::schema::{captures, directions, exchanges, kinds, messages, notes, sessions, timings};
 use arrow_array::RecordBatch;
@@ -80,8 +81,17 @@ impl arrow_array::RecordBatchReader for Batches {
     }
 }
 
-/// What damaged inputs had to say, known once the batches have ended.
-pub type Damage = Arc<Mutex<Vec<String>>>;
+/// How a pass ended.
+#[derive(Debug, Default)]
+pub struct End {
+    /// What damaged inputs had to say, a line each.
+    pub damage: Vec<String>,
+    /// What ended it early.
+    pub failure: Option<Error>,
+}
+
+/// The end of a pass, known once the batches have ended.
+pub type Ended = Arc<Mutex<End>>;
 
 /// The schema of a table.
 #[must_use]
@@ -101,11 +111,11 @@ pub fn schema(table: &str) -> Option<SchemaRef> {
 
 /// Starts a pass in a thread of its own that fills `table`. None where there is no such table.
 #[must_use]
-pub fn start(mut source: Box<dyn Source>, mut options: Options, table: &'static str) -> Option<(Batches, Damage)> {
+pub fn start(mut source: Box<dyn Source>, mut options: Options, table: &'static str) -> Option<(Batches, Ended)> {
     let schema = schema(table)?;
     let (sender, receiver) = sync_channel(WAITING);
-    let damage = Damage::default();
-    let told = Arc::clone(&damage);
+    let end = Ended::default();
+    let told = Arc::clone(&end);
     options.wants_messages = table == "messages";
     options.wants_exchanges = table == "exchanges";
     std::thread::spawn(move || {
@@ -118,13 +128,18 @@ pub fn start(mut source: Box<dyn Source>, mut options: Options, table: &'static 
                     sink.send(batch);
                 }
                 if let Ok(mut told) = told.lock() {
-                    told.extend(outcome.files.iter().filter_map(|file| file.damage.as_ref()).map(ToString::to_string));
+                    told.damage.extend(outcome.files.iter().filter_map(|file| file.damage.as_ref()).map(ToString::to_string));
                 }
             }
-            Err(error) => sink.send(Err(ArrowError::ExternalError(Box::new(error)))),
+            Err(error) => {
+                if let Ok(mut told) = told.lock() {
+                    told.failure = Some(error.clone());
+                }
+                sink.send(Err(ArrowError::ExternalError(Box::new(error))));
+            }
         }
     });
-    Some((Batches { schema, receiver }, damage))
+    Some((Batches { schema, receiver }, end))
 }
 
 impl Outcome {

@@ -113,6 +113,22 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
 }
 
+/// The protocol of what another one carries, judged by its first bytes: the surest one that is no security protocol itself.
+#[must_use]
+pub fn choose_inside(carrier: Carrier, bytes: &[u8]) -> Option<&'static Protocol> {
+    let candidates = PROTOCOLS.iter().copied().filter(|row| row.carrier == carrier && !row.is_security);
+    candidates.map(|row| ((row.probe)(bytes), row)).filter(|(likely, _)| *likely != Likely::No).reduce(surer).map(|(_, row)| row)
+}
+
+/// The surer of two; the first where both are as sure.
+fn surer<T>(one: (Likely, T), other: (Likely, T)) -> (Likely, T) {
+    if other.0 > one.0 {
+        other
+    } else {
+        one
+    }
+}
+
 /// Whether one of the packet's ports is one of the protocol's.
 #[must_use]
 pub fn is_expected(row: &Protocol, packet: &Packet) -> bool {

@@ -11,6 +11,7 @@ pub const COAP_TCP: Protocol = Protocol {
     decode_as: "coap_tcp",
     standards: &["RFC 8323"],
     carrier: Carrier::Stream,
+    is_security: false,
     ports: &[Port::Tcp(5683)],
     probe,
     decoder: |_| Box::new(CoapTcp),

@@ -380,6 +380,8 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
     let row = &mut message.row;
     (row.link_bytes, row.padding_bytes) = (headers.link_bytes, headers.padding_bytes);
     (row.ip_bytes, row.transport_bytes) = (headers.ip_bytes, headers.transport_bytes);
+    row.security_bytes += headers.security_bytes;
+    row.header_bytes += headers.carrier_bytes;
     row.frame_bytes = headers.link_bytes
         + headers.padding_bytes
         + headers.ip_bytes

@@ -8,7 +8,8 @@ pub mod framing;
 mod mqtt;
 mod tls;
 
-pub use choice::{choose, is_port_of, DecodeAs, FoundBy};
+pub use choice::{choose, choose_inside, is_port_of, DecodeAs, FoundBy};
+pub use tls::show_hidden;
 
 use crate::exchanges::{Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
@@ -133,6 +134,8 @@ pub struct Protocol {
     pub standards: &'static [&'static str],
     /// Datagrams or a stream.
     pub carrier: Carrier,
+    /// Whether it protects others, whose messages are inside its own.
+    pub is_security: bool,
     /// Ports where it is expected.
     pub ports: &'static [Port],
     /// Looks at the first bytes of a stream's direction, or at a datagram.

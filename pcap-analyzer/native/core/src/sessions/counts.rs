@@ -20,8 +20,10 @@ pub fn add(sums: &mut PartSums, parts: &Parts) {
 #[inline]
 #[must_use]
 pub fn without_message(headers: &Headers, bytes: u64) -> PartSums {
-    let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes } = *headers;
-    [link_bytes.into(), padding_bytes.into(), ip_bytes.into(), transport_bytes.into(), 0, 0, 0, 0, bytes]
+    let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes } = *headers;
+    let outer = [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes].map(u64::from);
+    let [link, padding, ip, transport, security, header] = outer;
+    [link, padding, ip, transport, security, header, 0, 0, bytes]
 }
 
 /// Adds sums to sums.
@@ -141,6 +143,16 @@ impl Session {
             last_flight_from: None,
             is_data_seen: false,
             stop: Stop::Not,
+        }
+    }
+
+    /// What its records hold is seen from now on, and is of `protocol`: what is known of the security protocol is its protection.
+    pub fn opens(&mut self, protocol: &'static str) {
+        self.row.protocol = protocol;
+        let words: Vec<&str> = [self.row.version.get(), self.row.cipher_suite.get()].into_iter().flatten().collect();
+        let protection = words.join(" ");
+        if self.row.security.get().is_none() {
+            self.row.security.set(&protection);
         }
     }
 

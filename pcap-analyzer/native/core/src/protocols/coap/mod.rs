@@ -22,6 +22,7 @@ pub const COAP: Protocol = Protocol {
     decode_as: "coap",
     standards: &["RFC 7252", "RFC 7641", "RFC 7959", "RFC 7967", "RFC 8613", "RFC 8768", "RFC 9175", "RFC 9177"],
     carrier: Carrier::Datagram,
+    is_security: false,
     ports: &[Port::Udp(5683)],
     probe,
     decoder: |_| Box::new(Coap),

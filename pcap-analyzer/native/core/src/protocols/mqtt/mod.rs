@@ -20,6 +20,7 @@ pub const MQTT: Protocol = Protocol {
     decode_as: "mqtt",
     standards: &["MQTT 5.0 (OASIS Standard, 2019)", "MQTT 3.1.1 (OASIS Standard, 2014)", "MQTT 3.1 (IBM, 2010)"],
     carrier: Carrier::Stream,
+    is_security: false,
     ports: &[Port::Tcp(1883)],
     probe,
     decoder: |decoding| Box::new(Mqtt::new(decoding)),

@@ -27,6 +27,7 @@ pub(in crate::protocols) use names::{
     content_type, handshake_type, ACK, ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, CLIENT_HELLO, ENCRYPTED, HANDSHAKE, TLS12_CID,
 };
 pub(in crate::protocols) use pairing::HandshakePairing;
+pub use records::show_hidden;
 pub(in crate::protocols) use records::{carries_handshake_on, is_all_security, protect, protect_handshake, show_alert};
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
@@ -40,6 +41,7 @@ pub const TLS: Protocol = Protocol {
     decode_as: "tls",
     standards: &["RFC 2246", "RFC 4346", "RFC 5246", "RFC 8446"],
     carrier: Carrier::Stream,
+    is_security: true,
     ports: PORTS,
     probe,
     decoder: |_| Box::new(TlsDecoder::new()),

@@ -22,6 +22,7 @@ pub fn protect(association: &Association, message: &mut Message, header: usize, 
     let content = association.agreement.and_then(|agreement| agreement.content_bytes(fragment));
     message.facts.is_encrypted = association.agreement.is_none_or(|agreement| agreement.is_encrypted());
     message.plaintext_bytes = content.map(count);
+    message.fragment_bytes = count(fragment);
     let opaque = content.unwrap_or(fragment);
     message.security_bytes = count(header + fragment - opaque);
     message.opaque_bytes = count(opaque);
@@ -34,6 +35,17 @@ pub fn protect_handshake(association: &Association, message: &mut Message, heade
     message.opaque_bytes = 0;
     message.variant = names::ENCRYPTED;
     carries_handshake_on(message);
+}
+
+/// A record of TLS 1.3 that looks like application data and was opened: it is of another content type (RFC 8446 §5.2), a ticket or an alert as a rule.
+pub fn show_hidden(message: &mut Message, number: u8) {
+    let bytes = message.security_bytes + message.opaque_bytes;
+    is_all_security(message, bytes as usize);
+    message.opaque_bytes = 0;
+    message.kind = names::content_type(number).unwrap_or("Application Data");
+    message.variant = names::ENCRYPTED;
+    message.facts.is_encrypted = false;
+    message.facts.is_handshake = true;
 }
 
 /// The record holds handshake messages.

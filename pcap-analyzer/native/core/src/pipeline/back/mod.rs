@@ -1,37 +1,42 @@
 //! The second half of the pass: packets find their stream, bytes become messages, messages exchanges and sums.
 
+mod inside;
+mod stream;
+
+pub use inside::Sealed;
+
 use super::desk::{Desk, Rooms};
 use super::front::{Batch, Others};
 use super::{Options, Outcome, Sink};
 use crate::arena::Arena;
+use crate::error::{Error, ErrorKind};
 use crate::exchanges::Timing;
 use crate::message::{Message, Side};
 use crate::note;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
+use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{choose, is_port_of, Decoder, FoundBy, Pairing, Protocol};
-use crate::sessions::{add_sums, without_message, PartSums, Session};
+use crate::protocols::{choose, Decoder, FoundBy, Pairing, Protocol};
+use crate::sessions::{add_sums, without_message, Session};
 use crate::span::Piece;
-use crate::transport::{Delivery, Reassembly, Seat};
+use crate::transport::{Delivery, Seat};
+use inside::Inside;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
+use stream::{Stream, TcpHalf};
 
 /// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
 const TRIES: u8 = 32;
-/// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
-const IN_FLIGHT: usize = 64;
-/// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).
-const COPY_NS: i64 = 1_000_000;
-/// The same where there is no IP identification to compare.
-const COPY_WITHOUT_IDENTIFICATION_NS: i64 = 50_000;
 /// Bytes kept of a message that is not complete, where only sums are wanted.
 const KEEP_FOR_SUMS: usize = 1 << 16;
 /// Bytes kept of a message that is not complete, where its row is wanted.
 const KEEP_FOR_ROWS: usize = 1 << 24;
 
+/// What helps where tshark fails.
+const TSHARK_REMEDY: &str = "try its options with tshark itself, or use --engine native";
 /// Packets looked at together, see [`Back::touch`].
 const GROUP: usize = 16;
 
@@ -42,51 +47,7 @@ struct Conversation {
     pairing: Box<dyn Pairing>,
     session: u32,
     halves: [Half; 2],
-}
-
-/// What tells a packet from the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Fingerprint {
-    identification: Option<u16>,
-    header: TcpHeader,
-    payload_bytes: u32,
-    beginning: [u8; 16],
-}
-
-/// One direction of a TCP connection besides its bytes.
-#[derive(Debug, Default)]
-struct TcpHalf {
-    reassembly: Reassembly,
-    syn_sequence: Option<u32>,
-    is_passed_over: bool,
-    in_flight: VecDeque<(u32, i64)>,
-}
-
-/// Frames without a message that came before the session.
-#[derive(Debug, Default)]
-struct Waiting {
-    parts: PartSums,
-    frames: u64,
-}
-
-struct Stream {
-    index: u32,
-    transport: &'static str,
-    client: Endpoint,
-    server: Endpoint,
-    is_multicast: bool,
-    conversation: Option<u32>,
-    tries: u8,
-    frame_first: u64,
-    time_first_ns: i64,
-    last_frame: u64,
-    last_time_ns: i64,
-    last_file: u16,
-    fingerprints: [(i64, Fingerprint); 2],
-    waiting: Option<Box<[Waiting; 2]>>,
-    tcp: [TcpHalf; 2],
-    syn_ns: Option<i64>,
-    handshake_ns: Option<i64>,
+    inside: Inside,
 }
 
 /// The second half.
@@ -100,11 +61,13 @@ pub struct Back<'s> {
     unmatched: BTreeMap<(&'static str, u16), (u64, u64)>,
     others: Others,
     keep_bytes: usize,
+    /// What tshark opens, where it was asked to.
+    pdml: Option<Pdml>,
 }
 
 impl<'s> Back<'s> {
     /// A second half at the start of a capture.
-    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
+    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
         let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
         Self {
             rooms: Rooms::new(options, files, sink),
@@ -115,6 +78,7 @@ impl<'s> Back<'s> {
             unmatched: BTreeMap::new(),
             others: Others::new(),
             keep_bytes: if options.wants_messages { KEEP_FOR_ROWS } else { KEEP_FOR_SUMS },
+            pdml,
         }
     }
 
@@ -128,10 +92,29 @@ impl<'s> Back<'s> {
         for group in batch.packets.chunks(GROUP) {
             self.touch(group);
             for (packet, seat, range) in group {
+                if self.is_filtered_out(packet, *seat) {
+                    continue;
+                }
                 let bytes = batch.bytes.get(range.clone()).unwrap_or(&[]);
                 self.packet(packet, *seat, bytes);
             }
         }
+    }
+
+    /// Whether a frame does not pass tshark's display filter. Its stream keeps its number.
+    #[inline]
+    fn is_filtered_out(&mut self, packet: &Packet, seat: Seat) -> bool {
+        let Self { pdml: Some(pdml), rooms, streams, others, .. } = self else { return false };
+        if !rooms.options.is_filtered || pdml.at(packet.frame).is_some() {
+            return false;
+        }
+        if let Some(index) = seat.opens {
+            streams.add(|_| Stream::new(index, packet));
+        }
+        let (frames, bytes) = others.entry("filtered").or_default();
+        *frames += 1;
+        *bytes += without_message(&packet.headers, packet.payload_bytes.into()).iter().sum::<u64>();
+        true
     }
 
     /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
@@ -199,8 +182,10 @@ impl<'s> Back<'s> {
             return self.control(packet, place, from);
         }
         let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from) };
+        self.look_inside(packet, at);
         let Some((_, mut talk)) = self.talk(packet, place, at) else { return };
         datagram(&mut talk.cutter, Piece::whole(packet), bytes, &mut talk.desk);
+        self.open_sealed(packet, place, at);
     }
 
     fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
@@ -214,6 +199,7 @@ impl<'s> Back<'s> {
             }
             return;
         };
+        self.look_inside(packet, at);
         let Some((halves, mut talk)) = self.talk(packet, place, at) else { return };
         if header.has(TcpHeader::ACK) {
             talk.acknowledge(halves, header.acknowledgment);
@@ -223,6 +209,7 @@ impl<'s> Back<'s> {
             let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
             talk.segment(halves, sequence, packet, bytes);
         }
+        self.open_sealed(packet, place, at);
     }
 
     /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins in mid-stream.
@@ -282,7 +269,7 @@ impl<'s> Back<'s> {
         let halves = stream.halves();
         let decoder = (protocol.decoder)(&self.rooms.options.decoding);
         let pairing = (protocol.pairing)();
-        let at = self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves });
+        let at = self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, inside: Inside::default() });
         stream.conversation = Some(at);
         if stream.is_multicast {
             self.group_requests.insert(packet.source, at);
@@ -306,7 +293,7 @@ impl<'s> Back<'s> {
     /// The stream's TCP halves, and a place at the rooms for the bytes of a packet.
     #[inline]
     fn talk<'a>(&'a mut self, packet: &'a Packet, place: u32, at: u32) -> Option<(&'a mut [TcpHalf; 2], Talk<'a, 's>)> {
-        let Self { rooms, streams, conversations, message, keep_bytes, .. } = self;
+        let Self { rooms, streams, conversations, message, keep_bytes, pdml, .. } = self;
         let stream = streams.get_mut(place)?;
         let conversation = conversations.get_mut(at)?;
         let from = stream.side(packet);
@@ -329,17 +316,25 @@ impl<'s> Back<'s> {
             client: stream.client,
             server: stream.server,
             earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
+            has_inside: matches!(conversation.inside, Inside::Known(_)),
+            contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
         };
         Some((&mut stream.tcp, Talk { desk, cutter, halves: &mut conversation.halves }))
     }
 
     /// The capture has ended: what is unfinished is given up, what is open is closed.
-    pub fn finish(mut self) -> Outcome {
+    ///
+    /// # Errors
+    /// Where tshark failed.
+    pub fn finish(mut self) -> Result<Outcome, Error> {
         for place in 0..u32::try_from(self.streams.len()).unwrap_or(u32::MAX) {
             self.finish_stream(place);
         }
         for conversation in self.conversations.iter_mut() {
             conversation.pairing.end(&mut self.rooms.exchanges);
+            if let Inside::Known(inner) = &mut conversation.inside {
+                inner.pairing.end(&mut self.rooms.exchanges);
+            }
         }
         self.rooms.exchanges.finish();
         self.rooms.take_events();
@@ -353,7 +348,12 @@ impl<'s> Back<'s> {
             ..Outcome::default()
         };
         outcome.note_sessions();
-        outcome
+        match self.pdml.and_then(Pdml::failure) {
+            Some(cause) => {
+                Err(Error { kind: ErrorKind::Tool, path: "tshark".to_owned(), offset: None, frame: None, cause, remedy: TSHARK_REMEDY })
+            }
+            None => Ok(outcome),
+        }
     }
 
     fn finish_stream(&mut self, place: u32) {
@@ -382,6 +382,8 @@ impl<'s> Back<'s> {
                 client: stream.client,
                 server: stream.server,
                 earlier_frames: &[],
+                has_inside: false,
+                contents: None,
             };
             let mut talk = Talk { desk, cutter, halves: &mut conversation.halves };
             talk.finish(&mut stream.tcp);
@@ -463,158 +465,5 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
                 session.control(cutter.from, &parts, u64::from(is_whole), (piece.frame, piece.time_ns));
             }
         }
-    }
-}
-
-impl Stream {
-    fn new(index: u32, packet: &Packet) -> Self {
-        let is_answer = matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN) && header.has(TcpHeader::ACK));
-        let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
-        Self {
-            index,
-            transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" },
-            client,
-            server,
-            is_multicast: packet.destination.address.is_multicast(),
-            conversation: None,
-            tries: 0,
-            frame_first: packet.frame,
-            time_first_ns: packet.time_first_ns,
-            last_frame: packet.frame,
-            last_time_ns: packet.time_ns,
-            last_file: packet.file,
-            fingerprints: Default::default(),
-            waiting: None,
-            tcp: Default::default(),
-            syn_ns: None,
-            handshake_ns: None,
-        }
-    }
-
-    #[inline]
-    fn side(&self, packet: &Packet) -> Side {
-        if packet.source == self.client {
-            Side::Client
-        } else {
-            Side::Server
-        }
-    }
-
-    /// Whether the connection's opening is in the capture.
-    fn is_from_start(&self) -> bool {
-        self.tcp.iter().any(|half| half.syn_sequence.is_some())
-    }
-
-    /// The directions' states as decoding begins.
-    fn halves(&self) -> [Half; 2] {
-        let is_from_start = self.is_from_start();
-        self.tcp.each_ref().map(|half| if is_from_start && !half.is_passed_over { Half::default() } else { Half::in_mid_stream() })
-    }
-
-    /// Where no SYN told it, the server is the side with one of the protocol's ports, else the one that did not speak first.
-    fn decide_sides(&mut self, protocol: &Protocol) {
-        if self.is_from_start() || !is_port_of(protocol, self.client.port) || is_port_of(protocol, self.server.port) {
-            return;
-        }
-        std::mem::swap(&mut self.client, &mut self.server);
-        if let Some(waiting) = &mut self.waiting {
-            waiting.swap(0, 1);
-        }
-        self.tcp.swap(0, 1);
-        self.fingerprints.swap(0, 1);
-    }
-
-    fn session(&self, number: u32, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Session {
-        let mut session = Session::new(number, self.client, self.server, self.frame_first, self.time_first_ns);
-        session.row.protocol = protocol.name;
-        session.row.transport = self.transport;
-        session.row.found_by = found_by.name();
-        session.row.file = file;
-        session.row.stream = self.index;
-        session.row.frame_last = packet.frame;
-        session
-    }
-
-    /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
-    #[inline]
-    fn is_copy(&mut self, packet: &Packet, from: Side, bytes: &[u8]) -> bool {
-        (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
-        let mut beginning = [0; 16];
-        for (to, byte) in beginning.iter_mut().zip(bytes) {
-            *to = *byte;
-        }
-        let header = match packet.transport {
-            Transport::Tcp(header) => header,
-            Transport::Udp => TcpHeader::default(),
-        };
-        let identification = packet.ip_identification.filter(|&identification| identification != 0);
-        let now = Fingerprint { identification, header, payload_bytes: packet.payload_bytes, beginning };
-        let Some((before_ns, before)) = self.fingerprints.get_mut(from.index()) else { return false };
-        let since_ns = packet.time_ns - *before_ns;
-        let window_ns = if identification.is_some() { COPY_NS } else { COPY_WITHOUT_IDENTIFICATION_NS };
-        let is_telling = identification.is_some() || packet.payload_bytes > 0;
-        let is_copy = *before == now && is_telling && (0..window_ns).contains(&since_ns);
-        if !is_copy {
-            (*before_ns, *before) = (packet.time_ns, now);
-        }
-        is_copy
-    }
-
-    /// Follows SYN, SYN-ACK, ACK and the acknowledgements of data. Returns the time that this packet completes.
-    #[inline]
-    fn watch(&mut self, packet: &Packet, from: Side, header: &TcpHeader) -> Option<(Timing, i64)> {
-        if header.has(TcpHeader::SYN) {
-            self.open_half(packet, from, header);
-        }
-        let is_ack = header.has(TcpHeader::ACK);
-        let mut sample = None;
-        if is_ack && !header.has(TcpHeader::SYN) && from == Side::Client {
-            sample = self.syn_ns.take().filter(|_| self.tcp.iter().all(|half| half.syn_sequence.is_some()));
-            sample = sample.map(|syn_ns| packet.time_ns - syn_ns);
-        }
-        let [client, server] = &mut self.tcp;
-        let (mine, peers) = if from == Side::Client { (client, server) } else { (server, client) };
-        if packet.payload_bytes > 0 && (mine.reassembly.is_next(header.sequence) || !mine.reassembly.is_started()) {
-            mine.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
-        } else if packet.payload_bytes > 0 {
-            mine.in_flight.clear();
-        }
-        let acknowledged = if is_ack { peers.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
-        sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))
-    }
-
-    fn open_half(&mut self, packet: &Packet, from: Side, header: &TcpHeader) {
-        if from == Side::Client && !header.has(TcpHeader::ACK) {
-            self.syn_ns.get_or_insert(packet.time_ns);
-        }
-        let Some(half) = self.tcp.get_mut(from.index()) else { return };
-        if half.syn_sequence.is_none() {
-            half.syn_sequence = Some(header.sequence);
-            half.reassembly.open(header.sequence);
-        }
-    }
-}
-
-impl TcpHalf {
-    /// New data up to `end` was sent.
-    #[inline]
-    fn send(&mut self, end: u32, time_ns: i64) {
-        if self.in_flight.len() < IN_FLIGHT {
-            self.in_flight.push_back((end, time_ns));
-        }
-    }
-
-    /// The peer acknowledges up to `acknowledgment`: the time since the segment that ends exactly there was sent.
-    #[inline]
-    fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
-        let mut sample = None;
-        while let Some(&(end, sent_ns)) = self.in_flight.front() {
-            if acknowledgment.wrapping_sub(end).cast_signed() < 0 {
-                break;
-            }
-            sample = (end == acknowledgment).then_some(time_ns - sent_ns);
-            self.in_flight.pop_front();
-        }
-        sample
     }
 }

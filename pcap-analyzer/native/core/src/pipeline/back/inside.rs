@@ -1,0 +1,233 @@
+//! Conversations inside a conversation: what the records of a security protocol carry, once they are opened.
+//!
+//! A record that was opened is no message of its own: what it adds to its content is the content's security bytes, as its frame's headers are its IP
+//! bytes. So the inner protocol's messages are cut from contents as others are from segments, and their parts add up to the frames as well.
+
+use super::super::desk::Desk;
+use super::Back;
+use crate::message::{Message, Side};
+use crate::packet::{Headers, Packet};
+use crate::pdml::Source;
+use crate::protocols::framing::{datagram, Cutter, Half};
+use crate::protocols::{choose_inside, Carrier, Decoder, Pairing, Protocol};
+use crate::span::Piece;
+
+/// What is known of the inside of a conversation.
+#[derive(Default)]
+pub(super) enum Inside {
+    /// Nothing was opened yet.
+    #[default]
+    Closed,
+    /// What was opened is of no protocol that is decoded.
+    Unknown,
+    /// The inner protocol.
+    Known(Box<Inner>),
+}
+
+/// A conversation inside a conversation, in the same session.
+pub(super) struct Inner {
+    protocol: &'static Protocol,
+    decoder: Box<dyn Decoder>,
+    pub(super) pairing: Box<dyn Pairing>,
+    halves: [Half; 2],
+    message: Message,
+    waiting: [Waiting; 2],
+}
+
+/// The start of a message that several records carry, as far as it has come.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: usize,
+    head: Vec<u8>,
+}
+
+/// Bytes kept to know a message's start again.
+const HEAD: usize = 256;
+
+/// A record that was opened.
+pub struct Sealed {
+    message: Message,
+    from: Side,
+}
+
+impl Sealed {
+    /// A record to be opened when its frame is done with.
+    #[must_use]
+    pub fn new(message: &Message, from: Side) -> Self {
+        Self { message: message.clone(), from }
+    }
+
+    fn wire_bytes(&self) -> u32 {
+        let row = &self.message.row;
+        row.security_bytes + row.opaque_bytes
+    }
+
+    /// The most content that it can have: its plaintext without padding, where the cipher suite is known.
+    fn most(&self) -> u32 {
+        self.message.plaintext_bytes.unwrap_or(self.message.fragment_bytes).min(self.message.fragment_bytes)
+    }
+
+    /// Its content as a run of bytes: all else that it is made of are headers of the content.
+    fn piece(&self, content_bytes: u32) -> Piece {
+        let row = &self.message.row;
+        let headers = Headers {
+            link_bytes: row.link_bytes,
+            padding_bytes: row.padding_bytes,
+            ip_bytes: row.ip_bytes,
+            transport_bytes: row.transport_bytes,
+            security_bytes: self.wire_bytes() - content_bytes,
+            carrier_bytes: 0,
+        };
+        Piece {
+            frame: row.frame_last,
+            frame_first: row.frame_first,
+            file: 0,
+            time_ns: row.time_last_ns,
+            time_first_ns: row.time_first_ns,
+            headers,
+            total: content_bytes,
+            from: 0,
+            to: content_bytes,
+        }
+    }
+}
+
+impl Waiting {
+    /// What a content adds to those before it. A message that several records carry comes whole, with its start once more.
+    fn add<'a>(&mut self, source: &'a Source) -> &'a [u8] {
+        let is_again = self.bytes > 0 && source.bytes.len() > self.bytes && source.bytes.starts_with(&self.head);
+        let new = source.bytes.get(if is_again { self.bytes } else { 0 }..).unwrap_or(&[]);
+        let rest = new.get(new.len().saturating_sub(source.waiting)..).unwrap_or(&[]);
+        if is_again || source.waiting < new.len() {
+            (self.bytes, self.head) = (0, Vec::new());
+        }
+        self.bytes += rest.len();
+        let room = HEAD.saturating_sub(self.head.len()).min(rest.len());
+        self.head.extend_from_slice(rest.get(..room).unwrap_or(&[]));
+        new
+    }
+}
+
+/// How much of `content` each of several records has, of which each has room for so much. Where there is less than room, all pad alike, or else the
+/// last ones.
+fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
+    let spare = rooms.iter().sum::<u32>().saturating_sub(content);
+    let count = u32::try_from(rooms.len()).unwrap_or(1).max(1);
+    if spare % count == 0 && rooms.iter().all(|&room| room >= spare / count) {
+        return rooms.iter().map(|room| room - spare / count).collect();
+    }
+    let mut left = content;
+    rooms
+        .iter()
+        .map(|&room| {
+            let mine = room.min(left);
+            left -= mine;
+            mine
+        })
+        .collect()
+}
+
+impl Back<'_> {
+    /// Finds out what a conversation carries, where something of it is opened for the first time.
+    pub(super) fn look_inside(&mut self, packet: &Packet, at: u32) {
+        let Self { rooms, conversations, pdml: Some(pdml), .. } = self else { return };
+        let Some(conversation) = conversations.get_mut(at).filter(|conversation| matches!(conversation.inside, Inside::Closed)) else {
+            return;
+        };
+        let Some(source) = pdml.at(packet.frame).and_then(|contents| contents.sources.first()) else { return };
+        let Some(protocol) = choose_inside(conversation.protocol.carrier, &source.bytes) else {
+            conversation.inside = Inside::Unknown;
+            return;
+        };
+        let message = Message { wants_text: rooms.options.wants_messages, wants_secrets: rooms.options.show_secrets, ..Message::default() };
+        conversation.inside = Inside::Known(Box::new(Inner {
+            protocol,
+            decoder: (protocol.decoder)(&rooms.options.decoding),
+            pairing: (protocol.pairing)(),
+            halves: Default::default(),
+            message,
+            waiting: Default::default(),
+        }));
+        if let Some(session) = rooms.sessions.get_mut(conversation.session) {
+            session.opens(protocol.name);
+        }
+    }
+
+    /// Opens the records that were set aside while the packet was cut, and cuts their contents.
+    pub(super) fn open_sealed(&mut self, packet: &Packet, place: u32, at: u32) {
+        if self.rooms.sealed.is_empty() {
+            return;
+        }
+        let sealed = std::mem::take(&mut self.rooms.sealed);
+        let Self { rooms, streams, conversations, keep_bytes, pdml: Some(pdml), .. } = self else { return };
+        let (Some(stream), Some(conversation)) = (streams.get(place), conversations.get_mut(at)) else { return };
+        let (Inside::Known(inner), Some(contents)) = (&mut conversation.inside, pdml.at(packet.frame)) else { return };
+        let Some(from) = sealed.first().map(|record| record.from) else { return };
+        let waiting = inner.waiting.get_mut(from.index());
+        let content: Vec<u8> =
+            waiting.into_iter().flat_map(|waiting| contents.sources.iter().flat_map(|source| waiting.add(source))).copied().collect();
+        let mut desk = Desk {
+            rooms,
+            pairing: inner.pairing.as_mut(),
+            protocol: inner.protocol,
+            session: conversation.session,
+            stream: stream.index,
+            transport: stream.transport,
+            file: packet.file,
+            client: stream.client,
+            server: stream.server,
+            earlier_frames: &[],
+            has_inside: false,
+            contents: None,
+        };
+        let mut rest: &[u8] = &content;
+        let bytes_of = |content: &[u8]| u32::try_from(content.len()).unwrap_or(u32::MAX);
+        let most: Vec<u32> = sealed.iter().map(Sealed::most).collect();
+        for (record, share) in sealed.iter().zip(divide(bytes_of(&content), &most)) {
+            let (bytes, after) = rest.split_at_checked(share as usize).unwrap_or((rest, &[]));
+            rest = after;
+            desk.earlier_frames = &record.message.row.frames;
+            let mut cutter = Cutter {
+                decoder: inner.decoder.as_mut(),
+                message: &mut inner.message,
+                from: record.from,
+                now: (packet.frame, packet.time_ns),
+                keep_bytes: *keep_bytes,
+                wants_frames: desk.rooms.options.wants_messages,
+            };
+            let piece = Piece { file: packet.file, ..record.piece(bytes_of(bytes)) };
+            match (inner.protocol.carrier, inner.halves.get_mut(record.from.index())) {
+                _ if bytes.is_empty() => desk.empty_record(record.from, &piece),
+                (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, bytes, &mut desk),
+                _ => datagram(&mut cutter, piece, bytes, &mut desk),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(bytes: &[u8], waiting: usize) -> Source {
+        Source { bytes: bytes.to_vec(), waiting }
+    }
+
+    #[test]
+    fn a_message_over_three_records_adds_each_byte_once() {
+        let mut waiting = Waiting::default();
+        let sources = [source(b"PUBabc", 3), source(b"def", 3), source(b"abcdefghi", 0), source(b"jkl", 0)];
+
+        let added: Vec<&[u8]> = sources.iter().map(|source| waiting.add(source)).collect();
+
+        assert_eq!(vec![b"PUBabc".as_slice(), b"def", b"ghi", b"jkl"], added);
+    }
+
+    #[test]
+    fn records_share_a_content_by_their_room_and_pad_alike_or_at_the_end() {
+        assert_eq!(vec![34], divide(34, &[50]));
+        assert_eq!(vec![10, 20], divide(30, &[10, 20]));
+        assert_eq!(vec![18, 18], divide(36, &[34, 34]));
+        assert_eq!(vec![10, 5], divide(15, &[10, 20]));
+    }
+}

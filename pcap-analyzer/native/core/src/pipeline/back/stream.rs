@@ -1,0 +1,216 @@
+//! A stream as its packets show it: who talks, what was captured twice, what TCP says of itself.
+
+use crate::exchanges::Timing;
+use crate::message::Side;
+use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
+use crate::protocols::framing::Half;
+use crate::protocols::{is_port_of, FoundBy, Protocol};
+use crate::sessions::{PartSums, Session};
+use crate::transport::Reassembly;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
+const IN_FLIGHT: usize = 64;
+/// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).
+const COPY_NS: i64 = 1_000_000;
+/// The same where there is no IP identification to compare.
+const COPY_WITHOUT_IDENTIFICATION_NS: i64 = 50_000;
+
+/// What tells a packet from the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Fingerprint {
+    identification: Option<u16>,
+    header: TcpHeader,
+    payload_bytes: u32,
+    beginning: [u8; 16],
+}
+
+/// One direction of a TCP connection besides its bytes.
+#[derive(Debug, Default)]
+pub(super) struct TcpHalf {
+    pub(super) reassembly: Reassembly,
+    pub(super) syn_sequence: Option<u32>,
+    pub(super) is_passed_over: bool,
+    pub(super) in_flight: VecDeque<(u32, i64)>,
+}
+
+/// Frames without a message that came before the session.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) parts: PartSums,
+    pub(super) frames: u64,
+}
+
+pub(super) struct Stream {
+    pub(super) index: u32,
+    pub(super) transport: &'static str,
+    pub(super) client: Endpoint,
+    pub(super) server: Endpoint,
+    pub(super) is_multicast: bool,
+    pub(super) conversation: Option<u32>,
+    pub(super) tries: u8,
+    pub(super) frame_first: u64,
+    pub(super) time_first_ns: i64,
+    pub(super) last_frame: u64,
+    pub(super) last_time_ns: i64,
+    pub(super) last_file: u16,
+    fingerprints: [(i64, Fingerprint); 2],
+    pub(super) waiting: Option<Box<[Waiting; 2]>>,
+    pub(super) tcp: [TcpHalf; 2],
+    pub(super) syn_ns: Option<i64>,
+    pub(super) handshake_ns: Option<i64>,
+}
+
+impl Stream {
+    pub(super) fn new(index: u32, packet: &Packet) -> Self {
+        let is_answer = matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN) && header.has(TcpHeader::ACK));
+        let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
+        Self {
+            index,
+            transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" },
+            client,
+            server,
+            is_multicast: packet.destination.address.is_multicast(),
+            conversation: None,
+            tries: 0,
+            frame_first: packet.frame,
+            time_first_ns: packet.time_first_ns,
+            last_frame: packet.frame,
+            last_time_ns: packet.time_ns,
+            last_file: packet.file,
+            fingerprints: Default::default(),
+            waiting: None,
+            tcp: Default::default(),
+            syn_ns: None,
+            handshake_ns: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn side(&self, packet: &Packet) -> Side {
+        if packet.source == self.client {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+
+    /// Whether the connection's opening is in the capture.
+    pub(super) fn is_from_start(&self) -> bool {
+        self.tcp.iter().any(|half| half.syn_sequence.is_some())
+    }
+
+    /// The directions' states as decoding begins.
+    pub(super) fn halves(&self) -> [Half; 2] {
+        let is_from_start = self.is_from_start();
+        self.tcp.each_ref().map(|half| if is_from_start && !half.is_passed_over { Half::default() } else { Half::in_mid_stream() })
+    }
+
+    /// Where no SYN told it, the server is the side with one of the protocol's ports, else the one that did not speak first.
+    pub(super) fn decide_sides(&mut self, protocol: &Protocol) {
+        if self.is_from_start() || !is_port_of(protocol, self.client.port) || is_port_of(protocol, self.server.port) {
+            return;
+        }
+        std::mem::swap(&mut self.client, &mut self.server);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.swap(0, 1);
+        }
+        self.tcp.swap(0, 1);
+        self.fingerprints.swap(0, 1);
+    }
+
+    pub(super) fn session(&self, number: u32, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Session {
+        let mut session = Session::new(number, self.client, self.server, self.frame_first, self.time_first_ns);
+        session.row.protocol = protocol.name;
+        session.row.transport = self.transport;
+        session.row.found_by = found_by.name();
+        session.row.file = file;
+        session.row.stream = self.index;
+        session.row.frame_last = packet.frame;
+        session
+    }
+
+    /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
+    #[inline]
+    pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, bytes: &[u8]) -> bool {
+        (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
+        let mut beginning = [0; 16];
+        for (to, byte) in beginning.iter_mut().zip(bytes) {
+            *to = *byte;
+        }
+        let header = match packet.transport {
+            Transport::Tcp(header) => header,
+            Transport::Udp => TcpHeader::default(),
+        };
+        let identification = packet.ip_identification.filter(|&identification| identification != 0);
+        let now = Fingerprint { identification, header, payload_bytes: packet.payload_bytes, beginning };
+        let Some((before_ns, before)) = self.fingerprints.get_mut(from.index()) else { return false };
+        let since_ns = packet.time_ns - *before_ns;
+        let window_ns = if identification.is_some() { COPY_NS } else { COPY_WITHOUT_IDENTIFICATION_NS };
+        let is_telling = identification.is_some() || packet.payload_bytes > 0;
+        let is_copy = *before == now && is_telling && (0..window_ns).contains(&since_ns);
+        if !is_copy {
+            (*before_ns, *before) = (packet.time_ns, now);
+        }
+        is_copy
+    }
+
+    /// Follows SYN, SYN-ACK, ACK and the acknowledgements of data. Returns the time that this packet completes.
+    #[inline]
+    pub(super) fn watch(&mut self, packet: &Packet, from: Side, header: &TcpHeader) -> Option<(Timing, i64)> {
+        if header.has(TcpHeader::SYN) {
+            self.open_half(packet, from, header);
+        }
+        let is_ack = header.has(TcpHeader::ACK);
+        let mut sample = None;
+        if is_ack && !header.has(TcpHeader::SYN) && from == Side::Client {
+            sample = self.syn_ns.take().filter(|_| self.tcp.iter().all(|half| half.syn_sequence.is_some()));
+            sample = sample.map(|syn_ns| packet.time_ns - syn_ns);
+        }
+        let [client, server] = &mut self.tcp;
+        let (mine, peers) = if from == Side::Client { (client, server) } else { (server, client) };
+        if packet.payload_bytes > 0 && (mine.reassembly.is_next(header.sequence) || !mine.reassembly.is_started()) {
+            mine.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
+        } else if packet.payload_bytes > 0 {
+            mine.in_flight.clear();
+        }
+        let acknowledged = if is_ack { peers.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
+        sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))
+    }
+
+    fn open_half(&mut self, packet: &Packet, from: Side, header: &TcpHeader) {
+        if from == Side::Client && !header.has(TcpHeader::ACK) {
+            self.syn_ns.get_or_insert(packet.time_ns);
+        }
+        let Some(half) = self.tcp.get_mut(from.index()) else { return };
+        if half.syn_sequence.is_none() {
+            half.syn_sequence = Some(header.sequence);
+            half.reassembly.open(header.sequence);
+        }
+    }
+}
+
+impl TcpHalf {
+    /// New data up to `end` was sent.
+    #[inline]
+    fn send(&mut self, end: u32, time_ns: i64) {
+        if self.in_flight.len() < IN_FLIGHT {
+            self.in_flight.push_back((end, time_ns));
+        }
+    }
+
+    /// The peer acknowledges up to `acknowledgment`: the time since the segment that ends exactly there was sent.
+    #[inline]
+    fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
+        let mut sample = None;
+        while let Some(&(end, sent_ns)) = self.in_flight.front() {
+            if acknowledgment.wrapping_sub(end).cast_signed() < 0 {
+                break;
+            }
+            sample = (end == acknowledgment).then_some(time_ns - sent_ns);
+            self.in_flight.pop_front();
+        }
+        sample
+    }
+}

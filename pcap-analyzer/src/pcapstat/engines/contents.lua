@@ -1,0 +1,87 @@
+-- What tshark opened with the keys it was given, for pcapstat's engine "tshark": a post-dissector that adds to each frame
+--   pcapstat.record   length of each (D)TLS record of application data, as Wireshark lists them
+--   pcapstat.hidden   length and content type of each record that looks like application data (RFC 8446 §5.2) and is not
+--   pcapstat.content  bytes of each decrypted source from the first message in it on; the whole of a reassembled message
+--   pcapstat.waiting  how many bytes at the end of that content wait for the records that complete their message
+-- Loaded by the engine alone; the dissectors for people are in dissectors/.
+
+local contents = Proto("pcapstat", "What pcapstat's tshark engine reads")
+
+local shown = {
+    record = ProtoField.uint32("pcapstat.record", "Length of a record of application data"),
+    hidden = ProtoField.string("pcapstat.hidden", "Length and content type of a record in disguise"),
+    content = ProtoField.bytes("pcapstat.content", "Content"),
+    waiting = ProtoField.uint32("pcapstat.waiting", "Bytes that wait for more"),
+}
+contents.fields = { shown.record, shown.hidden, shown.content, shown.waiting }
+
+local SECURITY = { tls = true, dtls = true }
+local RECORDS = { ["tls.app_data"] = true, ["dtls.app_data"] = true }
+local APPLICATION_DATA = 23
+local SEGMENTS = { ["tls.segment.data"] = true }
+
+-- The decrypted source that an item stands in; none where it is the one of the item before it: further on in it, or of a protocol inside.
+local function source_of(info, last)
+    local bytes = info.source:bytes()
+    if last and bytes == last.bytes and (info.offset > last.offset or info.name ~= last.name) then
+        last.offset = math.max(last.offset, info.offset)
+        return nil
+    end
+    return { bytes = bytes, name = info.name, first = info.offset, offset = info.offset, waiting = 0 }
+end
+
+local function is_protocol(name)
+    return name ~= "" and not SECURITY[name] and not name:find(".", 1, true)
+end
+
+-- Records and sources of a frame, in the order of the tree.
+local function gather()
+    local records, hidden, sources = {}, {}, {}
+    local last, disguised
+    for _, info in ipairs({ all_field_infos() }) do
+        local name = info.name
+        if RECORDS[name] then
+            records[#records + 1] = info.len
+        elseif name == "tls.record.opaque_type" then
+            disguised = 0
+        elseif name == "tls.record.length" and disguised then
+            disguised = info.value
+        elseif name == "tls.record.content_type" and disguised then
+            if info.value ~= APPLICATION_DATA then
+                hidden[#hidden + 1] = disguised .. " " .. info.value
+            end
+            disguised = nil
+        elseif #records > 0 and info.len > 0 and (SEGMENTS[name] or is_protocol(name)) then
+            local source = source_of(info, last)
+            if source then
+                sources[#sources + 1] = source
+                last = source
+            end
+            if SEGMENTS[name] then
+                last.waiting = info.len
+            end
+        end
+    end
+    return records, hidden, sources
+end
+
+function contents.dissector(_, _, tree)
+    local records, hidden, sources = gather()
+    if #records + #hidden == 0 then
+        return
+    end
+    local branch = tree:add(contents)
+    for _, length in ipairs(records) do
+        branch:add(shown.record, length)
+    end
+    for _, record in ipairs(hidden) do
+        branch:add(shown.hidden, record)
+    end
+    for _, source in ipairs(sources) do
+        local content = source.bytes:subset(source.first, source.bytes:len() - source.first)
+        branch:add(shown.content, content:tvb("content"):range())
+        branch:add(shown.waiting, source.waiting)
+    end
+end
+
+register_postdissector(contents, true)
