@@ -6,6 +6,7 @@ mod coap_tcp;
 mod dtls;
 pub mod framing;
 mod mqtt;
+mod mqtt_sn;
 mod tls;
 
 pub use choice::{choose, choose_inside, is_port_of, DecodeAs, FoundBy};
@@ -149,4 +150,4 @@ pub struct Protocol {
 }
 
 /// All protocols. Order decides between probes that are equally sure.
-pub const PROTOCOLS: &[&Protocol] = &[&coap::COAP, &coap_tcp::COAP_TCP, &mqtt::MQTT, &tls::TLS, &dtls::DTLS];
+pub const PROTOCOLS: &[&Protocol] = &[&coap::COAP, &coap_tcp::COAP_TCP, &mqtt::MQTT, &mqtt_sn::MQTT_SN, &tls::TLS, &dtls::DTLS];

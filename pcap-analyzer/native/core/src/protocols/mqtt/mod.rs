@@ -10,6 +10,9 @@ mod properties;
 use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::bytes::Cursor;
 use crate::message::{Message, Side};
+pub(in crate::protocols) use packets::digest;
+pub(in crate::protocols) use pairing::{Flows, REGACK, REGISTER};
+
 use packets::{Flags, PACKETS};
 use properties::{variable_byte_integer, Fault};
 use rustc_hash::FxHashMap;

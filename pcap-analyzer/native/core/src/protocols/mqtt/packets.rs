@@ -73,6 +73,11 @@ pub const PACKETS: [PacketType; 16] = [
 /// Bytes at a payload's start that its digest is made of, with its length.
 const DIGESTED: usize = 4096;
 
+/// What tells publications of one topic apart: their length and the start of what was captured of them.
+pub fn digest(payload: &[u8], payload_bytes: u32) -> u64 {
+    hash(payload.get(..DIGESTED).unwrap_or(payload)) ^ u64::from(payload_bytes)
+}
+
 impl Mqtt {
     /// Reads the packet behind its fixed header; `bytes` is the packet from its start on, as far as it was captured.
     #[inline]
@@ -136,7 +141,7 @@ impl Mqtt {
         row.payload_bytes = u32::try_from(len - cursor.offset()).unwrap_or(u32::MAX);
         row.header_bytes = u32::try_from(cursor.offset()).unwrap_or(u32::MAX) - told.bytes;
         message.payload_range = cursor.offset()..cursor.offset() + payload.len();
-        message.payload_digest = hash(payload.get(..DIGESTED).unwrap_or(payload)) ^ u64::from(message.row.payload_bytes);
+        message.payload_digest = digest(payload, message.row.payload_bytes);
         Ok(())
     }
 

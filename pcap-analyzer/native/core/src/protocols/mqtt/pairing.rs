@@ -24,6 +24,10 @@ const UNSUBACK: u8 = 11;
 const PINGREQ: u8 = 12;
 const PINGRESP: u8 = 13;
 const AUTH: u8 = 15;
+/// MQTT-SN's REGISTER and REGACK (MQTT-SN 1.2 §5.4.10, §5.4.11), behind the numbers of MQTT.
+pub const REGISTER: u8 = 20;
+/// See [`REGISTER`].
+pub const REGACK: u8 = 21;
 
 /// Reason codes from here on tell of a failure (MQTT 5 §2.4).
 const FAILURE: u8 = 0x80;
@@ -56,8 +60,9 @@ impl Pairing for Flows {
             PINGREQ => open_in(&mut self.pings, "PINGREQ", message, from, at, exchanges),
             CONNACK => answer(self.connects.pop_front(), message, at, exchanges),
             PINGRESP => answer(self.pings.pop_front(), message, at, exchanges),
-            SUBSCRIBE | UNSUBSCRIBE => self.request(message, from, at, exchanges),
+            SUBSCRIBE | UNSUBSCRIBE | REGISTER => self.request(message, from, at, exchanges),
             SUBACK | UNSUBACK => answer(self.requests.remove(&request_key(message, message.number - 1)), message, at, exchanges),
+            REGACK => answer(self.requests.remove(&request_key(message, REGISTER)), message, at, exchanges),
             AUTH => self.authenticate(message, at, exchanges),
             _ => Placement::default(),
         }
