@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pcapstat import _native
 
-PROTOCOLS = ("coap", "mqtt", "tls", "dtls")
+PROTOCOLS = {row["name"] for row in _native.protocols() if row["wireshark"]}
 QUOTING = {"icmp", "icmpv6"}
 BYTES_AS_HEX = {"token", "connection_id"}
 SECRETS_BLOCK = 0x0000_000A
@@ -127,7 +127,8 @@ def from_core(capture: Path, extra_arguments: str) -> Messages:
     reader = _native.Reader([str(capture)], decode_as=rules)
     found: Messages = defaultdict(list)
     for row in pa.RecordBatchReader.from_stream(reader.table("messages")).read_all().to_pylist():
-        found[row["frame"], row["protocol"]].append(row)
+        if row["protocol"] in PROTOCOLS:
+            found[row["frame"], row["protocol"]].append(row)
     return found
 
 

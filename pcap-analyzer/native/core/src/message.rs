@@ -88,6 +88,8 @@ pub struct Facts {
     pub is_encrypted: bool,
     /// Whether its protocol version had to be inferred.
     pub is_version_inferred: bool,
+    /// Whether its payload is compressed, so that what the application sent was larger.
+    pub is_compressed: bool,
     /// Whether its topic alias is not known.
     pub is_alias_unknown: bool,
 }
@@ -119,6 +121,12 @@ pub struct Message {
     pub payload_digest: u64,
     /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
     pub body_tag: u64,
+    /// The row (`decode_as`) of the protocol whose bytes it carries; none where it carries none that are decoded.
+    pub carries: Option<&'static str>,
+    /// The row of the protocol that the connection goes on in behind this message: STARTTLS, Upgrade.
+    pub carries_on: Option<&'static str>,
+    /// The bytes that it carries.
+    pub content: Vec<u8>,
     /// Of a record: its protected bytes, without its header; 0 for all else.
     pub fragment_bytes: u32,
     /// Where the captured payload stands in the decoder's input.
@@ -137,6 +145,8 @@ impl Message {
         self.payload_digest = 0;
         self.body_tag = 0;
         self.fragment_bytes = 0;
+        (self.carries, self.carries_on) = (None, None);
+        self.content.clear();
         self.payload_range = 0..0;
     }
 

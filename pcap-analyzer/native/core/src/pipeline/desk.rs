@@ -32,6 +32,8 @@ pub struct Rooms<'s> {
     pub messages: u64,
     /// Records that were opened, until their frame is done with.
     pub sealed: Vec<Sealed>,
+    /// The row of the protocol that the connection goes on in.
+    pub goes_on_in: Option<&'static str>,
     events: Vec<Event>,
 }
 
@@ -40,7 +42,7 @@ impl<'s> Rooms<'s> {
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
         let (sessions, notes) = (Sessions::default(), Notes::default());
-        Self { options, exchanges, sessions, notes, sink, files, messages: 0, sealed: Vec::new(), events: Vec::new() }
+        Self { options, exchanges, sessions, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None, events: Vec::new() }
     }
 
     /// The name of an input.
@@ -167,6 +169,9 @@ impl Desk<'_, '_> {
         if facts.is_version_inferred {
             self.note(note::VERSION_UNKNOWN, frame, String::new);
         }
+        if facts.is_compressed {
+            self.note(note::COMPRESSED, frame, String::new);
+        }
         if facts.is_alias_unknown {
             self.note(note::ALIAS_UNKNOWN, frame, String::new);
         }
@@ -202,7 +207,7 @@ impl Desk<'_, '_> {
 impl Receiver for Desk<'_, '_> {
     #[inline]
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
-        if self.is_opened(message) {
+        if message.carries.is_some() || self.is_opened(message) {
             return self.rooms.sealed.push(Sealed::new(message, from));
         }
         self.unmask(message);
@@ -220,6 +225,7 @@ impl Receiver for Desk<'_, '_> {
             session.message(message, &placement, from, &self.rooms.options.choices);
         }
         self.note_facts(message);
+        self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages {
             self.hand_to_sink(message, from, bytes);
         }

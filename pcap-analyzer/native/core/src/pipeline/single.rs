@@ -3,7 +3,7 @@
 use crate::message::{Message, Side};
 use crate::packet::Headers;
 use crate::protocols::framing::{datagram, Cutter, Half, Receiver, Remainder};
-use crate::protocols::{Carrier, Decoding, PROTOCOLS};
+use crate::protocols::{by_row, Carrier, Decoding};
 use crate::schema::messages::Row;
 use crate::span::Piece;
 
@@ -28,7 +28,7 @@ impl Receiver for Rows {
 /// such protocol (by its `-d` name).
 #[must_use]
 pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> Option<(Vec<Row>, u64)> {
-    let protocol = PROTOCOLS.iter().find(|row| row.decode_as == protocol)?;
+    let protocol = by_row(protocol)?;
     let total = u32::try_from(bytes.len()).ok()?;
     let (file, frame, time_ns) = (0, 1, 0);
     let headers = Headers::default();

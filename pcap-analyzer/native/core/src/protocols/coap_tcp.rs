@@ -14,7 +14,21 @@ pub const COAP_TCP: Protocol = Protocol {
     is_security: false,
     ports: &[Port::Tcp(5683)],
     probe,
-    decoder: |_| Box::new(CoapTcp),
+    decoder: |_| Box::new(CoapTcp { is_framed: false }),
+    pairing: || Box::<Talk>::default(),
+    wireshark: &[],
+};
+
+/// CoAP in the frames of a WebSocket (RFC 8323 §4): the frame tells the length, and Len is 0.
+pub const COAP_WS: Protocol = Protocol {
+    name: "coap",
+    decode_as: "coap_ws",
+    standards: &["RFC 8323"],
+    carrier: Carrier::Datagram,
+    is_security: false,
+    ports: &[],
+    probe: |_| Likely::No,
+    decoder: |_| Box::new(CoapTcp { is_framed: true }),
     pairing: || Box::<Talk>::default(),
     wireshark: &[],
 };
@@ -26,7 +40,9 @@ const CSM: u8 = 225;
 /// Messages longer than this are not taken for the start of one while a boundary is looked for.
 const LIKELY_BYTES: usize = 1 << 20;
 
-struct CoapTcp;
+struct CoapTcp {
+    is_framed: bool,
+}
 
 /// RFC 8323 §3.2, Figure 4.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +77,14 @@ impl Decoder for CoapTcp {
             Ok(head) => head,
             Err(short) => return Step::NeedMore { at_least: short.needed.max(2) },
         };
-        let len = head.bytes + head.rest;
+        let len = if self.is_framed { input.wire_bytes } else { head.bytes + head.rest };
         if input.wire_bytes < len {
             return Step::NeedMore { at_least: len };
         }
         name(&head, message);
+        if self.is_framed {
+            message.facts.version = Some("CoAP over WebSockets");
+        }
         let bytes = input.bytes.get(..len).unwrap_or(input.bytes);
         body(&head, bytes, len, message)
     }
@@ -144,7 +163,7 @@ mod tests {
         // RFC 8323 §5.3: CSM, code 7.01, with Max-Message-Size 1152 (option 2, two bytes); a GET with token 20 and Uri-Path "a"
         for (bytes, kind, option_bytes) in [(&b"\x30\xe1\x22\x04\x80"[..], "CSM", 3), (b"\x21\x01\x20\xb1a", "Request", 2)] {
             let mut message = Message { wants_text: true, ..Message::default() };
-            let step = CoapTcp.next(Input::whole(bytes), Side::Client, &mut message);
+            let step = CoapTcp { is_framed: false }.next(Input::whole(bytes), Side::Client, &mut message);
 
             assert_eq!((Step::Message { len: bytes.len() }, kind, option_bytes), (step, message.kind, message.option_bytes));
         }
@@ -154,7 +173,7 @@ mod tests {
         #[test]
         fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let mut message = Message::default();
-            match CoapTcp.next(Input::whole(&bytes), Side::Client, &mut message) {
+            match (CoapTcp { is_framed: false }).next(Input::whole(&bytes), Side::Client, &mut message) {
                 Step::Message { len } => {
                     prop_assert!(len > 0 && len <= bytes.len());
                     prop_assert_eq!(len, (message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);

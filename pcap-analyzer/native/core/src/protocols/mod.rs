@@ -5,9 +5,12 @@ mod coap;
 mod coap_tcp;
 mod dtls;
 pub mod framing;
+mod http1;
 mod mqtt;
 mod mqtt_sn;
 mod tls;
+mod websocket;
+mod xmpp;
 
 pub use choice::{choose, choose_inside, is_port_of, DecodeAs, FoundBy};
 pub use tls::show_hidden;
@@ -149,5 +152,22 @@ pub struct Protocol {
     pub wireshark: &'static [(&'static str, &'static str)],
 }
 
+/// A protocol by its `decode_as`.
+#[must_use]
+pub fn by_row(decode_as: &str) -> Option<&'static Protocol> {
+    PROTOCOLS.iter().copied().find(|row| row.decode_as == decode_as)
+}
+
 /// All protocols. Order decides between probes that are equally sure.
-pub const PROTOCOLS: &[&Protocol] = &[&coap::COAP, &coap_tcp::COAP_TCP, &mqtt::MQTT, &mqtt_sn::MQTT_SN, &tls::TLS, &dtls::DTLS];
+pub const PROTOCOLS: &[&Protocol] = &[
+    &coap::COAP,
+    &coap_tcp::COAP_TCP,
+    &coap_tcp::COAP_WS,
+    &mqtt::MQTT,
+    &mqtt_sn::MQTT_SN,
+    &tls::TLS,
+    &dtls::DTLS,
+    &websocket::WEBSOCKET,
+    &http1::HTTP1,
+    &xmpp::XMPP,
+];

@@ -1,15 +1,17 @@
-//! Conversations inside a conversation: what the records of a security protocol carry, once they are opened.
+//! Conversations inside a conversation: what the records of a security protocol carry, once they are opened, and what the frames of WebSockets do.
 //!
 //! A record that was opened is no message of its own: what it adds to its content is the content's security bytes, as its frame's headers are its IP
-//! bytes. So the inner protocol's messages are cut from contents as others are from segments, and their parts add up to the frames as well.
+//! bytes; what a WebSocket's frame adds are header bytes. So the inner protocol's messages are cut from contents as others are from segments, and their parts add up to the frames as well.
 
 use super::super::desk::Desk;
+use super::super::Options;
 use super::Back;
+use crate::exchanges::Exchanges;
 use crate::message::{Message, Side};
 use crate::packet::{Headers, Packet};
 use crate::pdml::Source;
 use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{choose_inside, Carrier, Decoder, Pairing, Protocol};
+use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
 use crate::span::Piece;
 
 /// What is known of the inside of a conversation.
@@ -28,10 +30,11 @@ pub(super) enum Inside {
 pub(super) struct Inner {
     protocol: &'static Protocol,
     decoder: Box<dyn Decoder>,
-    pub(super) pairing: Box<dyn Pairing>,
+    pairing: Box<dyn Pairing>,
     halves: [Half; 2],
     message: Message,
     waiting: [Waiting; 2],
+    inside: Inside,
 }
 
 /// The start of a message that several records carry, as far as it has come.
@@ -44,7 +47,7 @@ struct Waiting {
 /// Bytes kept to know a message's start again.
 const HEAD: usize = 256;
 
-/// A record that was opened.
+/// A record that was opened, or another message that carries some.
 pub struct Sealed {
     message: Message,
     from: Side,
@@ -57,9 +60,9 @@ impl Sealed {
         Self { message: message.clone(), from }
     }
 
-    fn wire_bytes(&self) -> u32 {
+    fn own_bytes(&self) -> u32 {
         let row = &self.message.row;
-        row.security_bytes + row.opaque_bytes
+        row.security_bytes + row.header_bytes + row.option_bytes + row.payload_bytes + row.opaque_bytes
     }
 
     /// The most content that it can have: its plaintext without padding, where the cipher suite is known.
@@ -70,13 +73,16 @@ impl Sealed {
     /// Its content as a run of bytes: all else that it is made of are headers of the content.
     fn piece(&self, content_bytes: u32) -> Piece {
         let row = &self.message.row;
+        let around = self.own_bytes() - content_bytes;
+        let carrier_bytes = if self.message.carries.is_some() { around - row.security_bytes } else { 0 };
+        let security_bytes = around - carrier_bytes;
         let headers = Headers {
             link_bytes: row.link_bytes,
             padding_bytes: row.padding_bytes,
             ip_bytes: row.ip_bytes,
             transport_bytes: row.transport_bytes,
-            security_bytes: self.wire_bytes() - content_bytes,
-            carrier_bytes: 0,
+            security_bytes,
+            carrier_bytes,
         };
         Piece {
             frame: row.frame_last,
@@ -127,6 +133,104 @@ fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
         .collect()
 }
 
+impl Inside {
+    /// A conversation in `protocol`, begun.
+    fn begin(protocol: &'static Protocol, options: &Options) -> Self {
+        let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
+        Self::Known(Box::new(Inner {
+            protocol,
+            decoder: (protocol.decoder)(&options.decoding),
+            pairing: (protocol.pairing)(),
+            halves: Default::default(),
+            message,
+            waiting: Default::default(),
+            inside: Self::Closed,
+        }))
+    }
+
+    /// Cuts what messages carry that were set aside, and what is inside of that.
+    fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], now: (u64, i64), keep_bytes: usize) {
+        let carries = sealed.first().and_then(|first| first.message.carries);
+        if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
+            *self = Self::begin(protocol, outer.rooms.options);
+            if let Some(session) = outer.rooms.sessions.get_mut(outer.session) {
+                session.row.protocol = protocol.name;
+            }
+        }
+        let Self::Known(inner) = self else { return };
+        let contents = inner.contents(sealed, sources);
+        for (record, content) in sealed.iter().zip(&contents) {
+            inner.cut_one(outer, record, content, now, keep_bytes);
+            let nested = std::mem::take(&mut outer.rooms.sealed);
+            if !nested.is_empty() {
+                inner.inside.cut(outer, &nested, &[], now, keep_bytes);
+            }
+        }
+    }
+
+    /// The capture ends: what is open in the inner conversations is closed.
+    pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
+        if let Self::Known(inner) = self {
+            inner.inside.end(exchanges);
+            inner.pairing.end(exchanges);
+        }
+    }
+}
+
+impl Inner {
+    /// The content of each message that was set aside: its own, or its share of what tshark opened in the frame.
+    fn contents(&mut self, sealed: &[Sealed], sources: &[Source]) -> Vec<Vec<u8>> {
+        if sealed.iter().any(|record| record.message.carries.is_some()) {
+            return sealed.iter().map(|record| record.message.content.clone()).collect();
+        }
+        let side = sealed.first().map_or(0, |record| record.from.index());
+        let waiting = self.waiting.get_mut(side);
+        let all: Vec<u8> = waiting.into_iter().flat_map(|waiting| sources.iter().flat_map(|source| waiting.add(source))).copied().collect();
+        let rooms: Vec<u32> = sealed.iter().map(Sealed::most).collect();
+        let mut rest: &[u8] = &all;
+        divide(bytes_of(&all), &rooms)
+            .into_iter()
+            .map(|share| {
+                let (mine, after) = rest.split_at_checked(share as usize).unwrap_or((rest, &[]));
+                rest = after;
+                mine.to_vec()
+            })
+            .collect()
+    }
+
+    fn cut_one(&mut self, outer: &mut Desk<'_, '_>, record: &Sealed, content: &[u8], now: (u64, i64), keep_bytes: usize) {
+        let piece = Piece { file: outer.file, ..record.piece(bytes_of(content)) };
+        if content.is_empty() {
+            return outer.empty_record(record.from, &piece);
+        }
+        let mut cutter = Cutter {
+            decoder: self.decoder.as_mut(),
+            message: &mut self.message,
+            from: record.from,
+            now,
+            keep_bytes,
+            wants_frames: outer.rooms.options.wants_messages,
+        };
+        let mut desk = Desk {
+            rooms: outer.rooms,
+            pairing: self.pairing.as_mut(),
+            protocol: self.protocol,
+            has_inside: false,
+            contents: None,
+            earlier_frames: &record.message.row.frames,
+            ..*outer
+        };
+        match (self.protocol.carrier, self.halves.get_mut(record.from.index())) {
+            (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, content, &mut desk),
+            _ => datagram(&mut cutter, piece, content, &mut desk),
+        }
+    }
+}
+
+fn bytes_of(content: &[u8]) -> u32 {
+    u32::try_from(content.len()).unwrap_or(u32::MAX)
+}
+
 impl Back<'_> {
     /// Finds out what a conversation carries, where something of it is opened for the first time.
     pub(super) fn look_inside(&mut self, packet: &Packet, at: u32) {
@@ -139,37 +243,29 @@ impl Back<'_> {
             conversation.inside = Inside::Unknown;
             return;
         };
-        let message = Message { wants_text: rooms.options.wants_messages, wants_secrets: rooms.options.show_secrets, ..Message::default() };
-        conversation.inside = Inside::Known(Box::new(Inner {
-            protocol,
-            decoder: (protocol.decoder)(&rooms.options.decoding),
-            pairing: (protocol.pairing)(),
-            halves: Default::default(),
-            message,
-            waiting: Default::default(),
-        }));
+        conversation.inside = Inside::begin(protocol, rooms.options);
         if let Some(session) = rooms.sessions.get_mut(conversation.session) {
             session.opens(protocol.name);
         }
     }
 
-    /// Opens the records that were set aside while the packet was cut, and cuts their contents.
+    /// Cuts what the messages carry that were set aside while the packet was cut.
+    #[inline]
     pub(super) fn open_sealed(&mut self, packet: &Packet, place: u32, at: u32) {
-        if self.rooms.sealed.is_empty() {
-            return;
+        if !self.rooms.sealed.is_empty() {
+            self.cut_sealed(packet, place, at);
         }
+    }
+
+    fn cut_sealed(&mut self, packet: &Packet, place: u32, at: u32) {
         let sealed = std::mem::take(&mut self.rooms.sealed);
-        let Self { rooms, streams, conversations, keep_bytes, pdml: Some(pdml), .. } = self else { return };
+        let Self { rooms, streams, conversations, keep_bytes, pdml, .. } = self;
         let (Some(stream), Some(conversation)) = (streams.get(place), conversations.get_mut(at)) else { return };
-        let (Inside::Known(inner), Some(contents)) = (&mut conversation.inside, pdml.at(packet.frame)) else { return };
-        let Some(from) = sealed.first().map(|record| record.from) else { return };
-        let waiting = inner.waiting.get_mut(from.index());
-        let content: Vec<u8> =
-            waiting.into_iter().flat_map(|waiting| contents.sources.iter().flat_map(|source| waiting.add(source))).copied().collect();
+        let sources = pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)).map_or(&[][..], |contents| &contents.sources);
         let mut desk = Desk {
             rooms,
-            pairing: inner.pairing.as_mut(),
-            protocol: inner.protocol,
+            pairing: conversation.pairing.as_mut(),
+            protocol: conversation.protocol,
             session: conversation.session,
             stream: stream.index,
             transport: stream.transport,
@@ -180,28 +276,7 @@ impl Back<'_> {
             has_inside: false,
             contents: None,
         };
-        let mut rest: &[u8] = &content;
-        let bytes_of = |content: &[u8]| u32::try_from(content.len()).unwrap_or(u32::MAX);
-        let most: Vec<u32> = sealed.iter().map(Sealed::most).collect();
-        for (record, share) in sealed.iter().zip(divide(bytes_of(&content), &most)) {
-            let (bytes, after) = rest.split_at_checked(share as usize).unwrap_or((rest, &[]));
-            rest = after;
-            desk.earlier_frames = &record.message.row.frames;
-            let mut cutter = Cutter {
-                decoder: inner.decoder.as_mut(),
-                message: &mut inner.message,
-                from: record.from,
-                now: (packet.frame, packet.time_ns),
-                keep_bytes: *keep_bytes,
-                wants_frames: desk.rooms.options.wants_messages,
-            };
-            let piece = Piece { file: packet.file, ..record.piece(bytes_of(bytes)) };
-            match (inner.protocol.carrier, inner.halves.get_mut(record.from.index())) {
-                _ if bytes.is_empty() => desk.empty_record(record.from, &piece),
-                (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, bytes, &mut desk),
-                _ => datagram(&mut cutter, piece, bytes, &mut desk),
-            }
-        }
+        conversation.inside.cut(&mut desk, &sealed, sources, (packet.frame, packet.time_ns), *keep_bytes);
     }
 }
 

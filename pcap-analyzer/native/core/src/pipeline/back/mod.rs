@@ -16,7 +16,7 @@ use crate::note;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{choose, Decoder, FoundBy, Pairing, Protocol};
+use crate::protocols::{by_row, choose, Decoder, FoundBy, Pairing, Protocol};
 use crate::sessions::{add_sums, without_message, Session};
 use crate::span::Piece;
 use crate::transport::{Delivery, Seat};
@@ -210,6 +210,9 @@ impl<'s> Back<'s> {
             talk.segment(halves, sequence, packet, bytes);
         }
         self.open_sealed(packet, place, at);
+        if let Some(protocol) = self.rooms.goes_on_in.take().and_then(by_row) {
+            self.go_on_in(protocol, at);
+        }
     }
 
     /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins in mid-stream.
@@ -278,6 +281,16 @@ impl<'s> Back<'s> {
         at
     }
 
+    /// The connection changes its protocol between two messages; the session is the same.
+    fn go_on_in(&mut self, protocol: &'static Protocol, at: u32) {
+        let Some(conversation) = self.conversations.get_mut(at) else { return };
+        conversation.pairing.end(&mut self.rooms.exchanges);
+        conversation.protocol = protocol;
+        conversation.decoder = (protocol.decoder)(&self.rooms.options.decoding);
+        conversation.pairing = (protocol.pairing)();
+        conversation.halves = Default::default();
+    }
+
     /// What came before the session belongs to it too.
     fn hand_over_waiting(&mut self, place: u32, session: u32) {
         let Some(stream) = self.streams.get_mut(place) else { return };
@@ -332,9 +345,7 @@ impl<'s> Back<'s> {
         }
         for conversation in self.conversations.iter_mut() {
             conversation.pairing.end(&mut self.rooms.exchanges);
-            if let Inside::Known(inner) = &mut conversation.inside {
-                inner.pairing.end(&mut self.rooms.exchanges);
-            }
+            conversation.inside.end(&mut self.rooms.exchanges);
         }
         self.rooms.exchanges.finish();
         self.rooms.take_events();

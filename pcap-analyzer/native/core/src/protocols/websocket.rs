@@ -1,0 +1,207 @@
+//! WebSocket (RFC 6455): the handshake, which is HTTP/1.1's, and frames.
+//!
+//! Byte columns: a frame's header is header, its content payload. Content of the subprotocols mqtt (MQTT 5 §6) and coap (RFC 8323 §4) becomes messages
+//! of these, whose headers the frame's header adds to. Compressed content (RFC 7692) counts as on the wire.
+
+use super::http1::{count, head, show, NoHead, Turns, PORTS};
+use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Protocol, Step};
+use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
+use crate::message::{Message, Side};
+use std::collections::VecDeque;
+
+/// WebSocket.
+pub const WEBSOCKET: Protocol = Protocol {
+    name: "websocket",
+    decode_as: "websocket",
+    standards: &["RFC 6455", "RFC 7692"],
+    carrier: Carrier::Stream,
+    is_security: false,
+    ports: PORTS,
+    probe,
+    decoder: |_| Box::<WebSocket>::default(),
+    pairing: || Box::<Talk>::default(),
+    wireshark: &[],
+};
+
+/// Subprotocols whose content is decoded: name, and the row that decodes it.
+const SUBPROTOCOLS: [(&str, &str); 3] = [("mqtt", "mqtt"), ("mqttv3.1", "mqtt"), ("coap", "coap_ws")];
+
+/// RFC 6455 §5.2: opcodes.
+const OPCODES: [(u8, &str); 6] = [(0, "Continuation"), (1, "Text"), (2, "Binary"), (8, "Close"), (9, "Ping"), (10, "Pong")];
+
+#[derive(Debug, Default)]
+struct WebSocket {
+    /// Whether the side's handshake is over.
+    is_open: [bool; 2],
+    carries: Option<&'static str>,
+}
+
+impl Decoder for WebSocket {
+    fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
+        if self.is_open.get(from.index()) == Some(&false) {
+            if let Some(step) = self.handshake(input, from, message) {
+                return step;
+            }
+        }
+        let Some(header) = frame_header(input.bytes) else {
+            return Step::NeedMore { at_least: input.bytes.len() + 1 };
+        };
+        let Some((_, name)) = OPCODES.iter().find(|(number, _)| *number == header.opcode) else {
+            return Step::Malformed {
+                len: input.wire_bytes,
+                why: Malformed { offset: 0, field: "opcode is reserved", section: "RFC 6455 §5.2" },
+            };
+        };
+        let len = header.bytes.saturating_add(header.length);
+        if input.wire_bytes < len {
+            return Step::NeedMore { at_least: len };
+        }
+        message.row.kind = name;
+        message.row.header_bytes = count(header.bytes);
+        message.row.payload_bytes = count(header.length);
+        message.facts.is_compressed = header.is_compressed;
+        let payload = input.bytes.get(header.bytes..len.min(input.bytes.len())).unwrap_or(&[]);
+        if header.mask == [0; 4] {
+            message.payload_range = header.bytes..header.bytes + payload.len();
+        }
+        if let Some(carries) = self.carries.filter(|_| header.opcode < 8 && !header.is_compressed && payload.len() == header.length) {
+            message.carries = Some(carries);
+            message.content = payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+        }
+        Step::Message { len }
+    }
+
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+        self.is_open.get(from.index()) == Some(&false) && head(bytes).is_ok()
+    }
+}
+
+impl WebSocket {
+    /// RFC 6455 §4: the request and its answer 101. None where the side sends frames already.
+    fn handshake(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Option<Step> {
+        let head = match head(input.bytes) {
+            Ok(head) => head,
+            Err(NoHead::Unfinished) => return Some(Step::NeedMore { at_least: input.wire_bytes + 1 }),
+            Err(NoHead::Broken(0, _)) => {
+                self.is_open = [true; 2];
+                return None;
+            }
+            Err(NoHead::Broken(offset, field)) => {
+                let why = Malformed { offset, field, section: "RFC 6455 §4" };
+                return Some(Step::Malformed { len: input.wire_bytes, why });
+            }
+        };
+        show(&head, message);
+        message.facts.version = Some("WebSocket");
+        if let Some(open) = self.is_open.get_mut(from.index()) {
+            *open = head.is_request || head.word == "101";
+        }
+        if head.word == "101" {
+            let chosen = head.subprotocol.as_deref();
+            self.carries = SUBPROTOCOLS.iter().find(|(name, _)| chosen == Some(name)).map(|(_, row)| *row);
+        }
+        Some(Step::Message { len: head.bytes })
+    }
+}
+
+/// A frame's header (RFC 6455 §5.2).
+#[derive(Debug, Clone, Copy)]
+struct FrameHeader {
+    opcode: u8,
+    is_compressed: bool,
+    bytes: usize,
+    length: usize,
+    mask: [u8; 4],
+}
+
+fn frame_header(bytes: &[u8]) -> Option<FrameHeader> {
+    let mut cursor = crate::bytes::Cursor::new(bytes);
+    let [first, second] = cursor.array().ok()?;
+    let length = match second & 0x7f {
+        126 => u64::from(cursor.u16().ok()?),
+        127 => cursor.u64().ok()?,
+        short => short.into(),
+    };
+    let mask = if second & 0x80 == 0 { [0; 4] } else { cursor.array().ok()? };
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    Some(FrameHeader { opcode: first & 0x0f, is_compressed: first & 0x40 != 0, bytes: cursor.offset(), length, mask })
+}
+
+/// A request that asks for the change, or the answer that grants it.
+fn probe(bytes: &[u8]) -> Likely {
+    match head(bytes) {
+        Ok(head) if head.upgrade.as_deref() == Some("websocket") => Likely::Yes,
+        _ => Likely::No,
+    }
+}
+
+/// The handshake is an exchange of HTTP's; pings are answered by pongs (§5.5.3).
+#[derive(Debug, Default)]
+struct Talk {
+    turns: Turns,
+    pings: [VecDeque<ExchangeId>; 2],
+}
+
+impl Pairing for Talk {
+    fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        match message.kind {
+            "Request" | "Response" => self.turns.place(message, from, at, exchanges),
+            "Ping" => {
+                let exchange = exchanges.open("ping", message, from, at);
+                if let Some(pings) = self.pings.get_mut(from.index()) {
+                    pings.push_back(exchange);
+                }
+                Placement { exchange: Some(exchange), ..Placement::default() }
+            }
+            "Pong" => self.pong(message, from, at, exchanges),
+            "Close" => Placement::default(),
+            _ => Placement { is_data: message.payload_bytes > 0, ..Placement::default() },
+        }
+    }
+
+    fn end(&mut self, exchanges: &mut Exchanges) {
+        self.turns.end(exchanges);
+        for exchange in self.pings.iter_mut().flat_map(|pings| pings.drain(..)) {
+            exchanges.end(exchange, "unanswered");
+            exchanges.forget(exchange);
+        }
+    }
+}
+
+impl Talk {
+    fn pong(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let Some(exchange) = self.pings.get_mut(from.peer().index()).and_then(VecDeque::pop_front) else { return Placement::default() };
+        exchanges.join(exchange, message, at);
+        exchanges.respond(exchange, at);
+        exchanges.end(exchange, "complete");
+        exchanges.forget(exchange);
+        Placement { exchange: Some(exchange), ..Placement::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frames_of_the_standard_are_read() {
+        // RFC 6455 §5.7: a single-frame masked and an unmasked text message "Hello"
+        for (bytes, header_bytes) in [(&b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"[..], 6), (b"\x81\x05Hello", 2)] {
+            let mut socket = WebSocket { is_open: [true; 2], carries: Some("mqtt") };
+            let mut message = Message::default();
+            let step = socket.next(Input::whole(bytes), Side::Client, &mut message);
+
+            assert_eq!(
+                (Step::Message { len: bytes.len() }, "Text", header_bytes, 5),
+                (step, message.kind, message.header_bytes, message.payload_bytes)
+            );
+            assert_eq!(b"Hello", message.content.as_slice());
+        }
+    }
+
+    #[test]
+    fn an_upgrade_is_telling() {
+        assert_eq!(Likely::Yes, probe(b"GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n"));
+        assert_eq!(Likely::No, probe(b"GET /chat HTTP/1.1\r\nHost: h\r\n\r\n"));
+    }
+}
