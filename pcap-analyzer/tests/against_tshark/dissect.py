@@ -79,6 +79,14 @@ def dissected(capture: Path, extra_arguments: str) -> Messages:
     return found
 
 
+def run(capture: Path, extra_arguments: str, arguments: list[str]) -> list[str]:
+    """Lines that tshark prints of a capture, no secrets given."""
+    with tempfile.TemporaryDirectory() as folder:
+        bare = without_secrets(capture, Path(folder))
+        command = ["tshark", "-n", "-r", str(bare), "-o", "tcp.reassemble_out_of_order:TRUE", *shlex.split(extra_arguments), *arguments]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.splitlines()
+
+
 def packets(stream: Any) -> Iterator[ET.Element]:
     """Packets one by one; a capture that tshark finds damaged may end the document early."""
     try:

@@ -125,6 +125,8 @@ pub struct Message {
     pub carries: Option<&'static str>,
     /// The row of the protocol that the connection goes on in behind this message: STARTTLS, Upgrade.
     pub carries_on: Option<&'static str>,
+    /// The protocol's name where it is another's than the conversation's: HTTP for WebSocket's handshake.
+    pub other_protocol: Option<&'static str>,
     /// The bytes that it carries.
     pub content: Vec<u8>,
     /// Of a record: its protected bytes, without its header; 0 for all else.
@@ -145,7 +147,7 @@ impl Message {
         self.payload_digest = 0;
         self.body_tag = 0;
         self.fragment_bytes = 0;
-        (self.carries, self.carries_on) = (None, None);
+        (self.carries, self.carries_on, self.other_protocol) = (None, None, None);
         self.content.clear();
         self.payload_range = 0..0;
     }

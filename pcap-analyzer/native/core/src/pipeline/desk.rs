@@ -212,7 +212,8 @@ impl Receiver for Desk<'_, '_> {
         }
         self.unmask(message);
         let row = &mut message.row;
-        (row.protocol, row.transport, row.direction) = (self.protocol.name, self.transport, from.direction());
+        row.protocol = message.other_protocol.unwrap_or(self.protocol.name);
+        (row.transport, row.direction) = (self.transport, from.direction());
         (row.session, row.stream, row.message) = (Some(self.session), self.stream, self.rooms.messages);
         self.rooms.messages += 1;
         let is_whole = row.malformed.get().is_none();

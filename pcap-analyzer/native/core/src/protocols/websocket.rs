@@ -93,6 +93,7 @@ impl WebSocket {
         };
         show(&head, message);
         message.facts.version = Some("WebSocket");
+        message.other_protocol = Some("http");
         if let Some(open) = self.is_open.get_mut(from.index()) {
             *open = head.is_request || head.word == "101";
         }

@@ -193,9 +193,11 @@ impl<'s> Back<'s> {
         if packet.payload_bytes == 0 {
             self.control(packet, place, from);
         }
+        // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
+        let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
         let Some(at) = self.conversation(packet, place, bytes) else {
             if packet.payload_bytes > 0 {
-                self.pass_over(packet, place, from, header);
+                self.pass_over(packet, place, from, sequence, bytes);
             }
             return;
         };
@@ -205,8 +207,6 @@ impl<'s> Back<'s> {
             talk.acknowledge(halves, header.acknowledgment);
         }
         if packet.payload_bytes > 0 {
-            // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
-            let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
             talk.segment(halves, sequence, packet, bytes);
         }
         self.open_sealed(packet, place, at);
@@ -215,13 +215,14 @@ impl<'s> Back<'s> {
         }
     }
 
-    /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins in mid-stream.
-    fn pass_over(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) {
-        self.control(packet, place, from);
-        if let Some(half) = self.streams.get_mut(place).and_then(|stream| stream.tcp.get_mut(from.index())) {
-            half.is_passed_over = true;
-            half.reassembly.segment(header.sequence, Piece::whole(packet), &[], &mut |_| {});
-        }
+    /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins behind what is in order by then.
+    fn pass_over(&mut self, packet: &Packet, place: u32, from: Side, sequence: u32, bytes: &[u8]) {
+        let Some(stream) = self.streams.get_mut(place) else { return };
+        let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) else { return };
+        let Some(half) = stream.tcp.get_mut(from.index()) else { return };
+        let mut is_passed_over = half.is_passed_over;
+        half.reassembly.segment(sequence, Piece::whole(packet), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
+        half.is_passed_over = is_passed_over;
     }
 
     /// Watches TCP's own opening and acknowledgements.
@@ -403,7 +404,8 @@ impl<'s> Back<'s> {
 
     /// A stream whose protocol was not found counts with the others.
     fn leave_alone(&mut self, place: u32) {
-        let Some(stream) = self.streams.get(place) else { return };
+        let Some(stream) = self.streams.get_mut(place) else { return };
+        stream.count_held();
         let frames: u64 = stream.waiting.iter().flat_map(|both| both.iter()).map(|waiting| waiting.frames).sum();
         let bytes: u64 = stream.waiting.iter().flat_map(|both| both.iter()).flat_map(|waiting| waiting.parts).sum();
         let port = stream.client.port.min(stream.server.port);

@@ -5,8 +5,8 @@ use crate::message::Side;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::protocols::framing::Half;
 use crate::protocols::{is_port_of, FoundBy, Protocol};
-use crate::sessions::{PartSums, Session};
-use crate::transport::Reassembly;
+use crate::sessions::{add_sums, without_message, PartSums, Session};
+use crate::transport::{Delivery, Reassembly};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -40,6 +40,17 @@ pub(super) struct TcpHalf {
 pub(super) struct Waiting {
     pub(super) parts: PartSums,
     pub(super) frames: u64,
+}
+
+impl Waiting {
+    /// Counts what a reassembly passes on. Returns whether these are bytes that go by undecoded.
+    pub(super) fn count(&mut self, delivery: &Delivery<'_>) -> bool {
+        if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) = delivery {
+            add_sums(&mut self.parts, &without_message(&piece.share(), piece.len().into()));
+            self.frames += u64::from(piece.to == piece.total);
+        }
+        !matches!(delivery, Delivery::Repeated(_))
+    }
 }
 
 pub(super) struct Stream {
@@ -93,6 +104,13 @@ impl Stream {
             Side::Client
         } else {
             Side::Server
+        }
+    }
+
+    /// Counts segments that wait for one before them, which does not come.
+    pub(super) fn count_held(&mut self) {
+        for (half, waiting) in self.tcp.iter_mut().zip(self.waiting.iter_mut().flat_map(|both| both.iter_mut())) {
+            half.reassembly.finish(&mut |delivery| half.is_passed_over |= waiting.count(&delivery));
         }
     }
 

@@ -21,14 +21,58 @@ pub const HTTP1: Protocol = Protocol {
     probe,
     decoder: |_| Box::<Http1>::default(),
     pairing: || Box::<Turns>::default(),
-    wireshark: &[("http.request.uri.path", "uri_path")],
+    wireshark: &[],
 };
 
 /// HTTP's port, and those on which it is found as a rule (IANA: http, http-alt, and the ones that servers take without privileges).
 pub(super) const PORTS: &[Port] = &[Port::Tcp(80), Port::Tcp(8080), Port::Tcp(8000), Port::Tcp(8008)];
 
-/// RFC 9110 §9, RFC 5789.
-const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+/// HTTP Method Registry (IANA), and those of UPnP.
+const METHODS: [&str; 43] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "ACL",
+    "BASELINE-CONTROL",
+    "BIND",
+    "CHECKIN",
+    "CHECKOUT",
+    "COPY",
+    "LABEL",
+    "LINK",
+    "LOCK",
+    "MERGE",
+    "MKACTIVITY",
+    "MKCALENDAR",
+    "MKCOL",
+    "MKREDIRECTREF",
+    "MKWORKSPACE",
+    "MOVE",
+    "ORDERPATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "QUERY",
+    "REBIND",
+    "REPORT",
+    "SEARCH",
+    "UNBIND",
+    "UNCHECKOUT",
+    "UNLINK",
+    "UNLOCK",
+    "UPDATE",
+    "UPDATEREDIRECTREF",
+    "VERSION-CONTROL",
+    "NOTIFY",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
+    "M-SEARCH",
+];
 /// Status codes in use (IANA HTTP Status Code Registry).
 const STATUSES: [&str; 62] = [
     "100", "101", "102", "103", "200", "201", "202", "203", "204", "205", "206", "207", "208", "226", "300", "301", "302", "303", "304",
@@ -80,18 +124,29 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head, NoHead> {
         return Err(NoHead::Broken(0, "start line is neither a request's nor a response's"));
     }
     let window = bytes.get(..MOST_HEAD.min(bytes.len())).unwrap_or(bytes);
-    let Some(end) = window.windows(4).position(|four| four == b"\r\n\r\n") else {
+    let Some((end, after)) = end_of_head(window) else {
         return Err(if bytes.len() >= MOST_HEAD { NoHead::Broken(MOST_HEAD, "head does not end") } else { NoHead::Unfinished });
     };
     let text = String::from_utf8_lossy(window.get(..end).unwrap_or(&[]));
-    let mut lines = text.split("\r\n");
+    let mut lines = text.lines();
     let line = lines.next().unwrap_or("");
     let mut head = start_line(line).ok_or(NoHead::Broken(0, "start line"))?;
-    head.bytes = end + 4;
+    head.bytes = after;
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         field(&mut head, &name.to_ascii_lowercase(), value.trim());
     }
     Ok(head)
+}
+
+/// Where the empty line begins, and where what follows it does. A line may end without CR (RFC 9112 §2.2).
+fn end_of_head(bytes: &[u8]) -> Option<(usize, usize)> {
+    let ends = bytes.iter().enumerate().filter(|(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
+    ends.filter_map(|end| match bytes.get(end..)? {
+        [b'\n', ..] => Some((end, end + 1)),
+        [b'\r', b'\n', ..] => Some((end, end + 2)),
+        _ => None,
+    })
+    .next()
 }
 
 /// RFC 9112 §3, §4
@@ -172,8 +227,8 @@ enum Within {
 #[derive(Debug, Default)]
 struct Http1 {
     within: [Within; 2],
-    /// Requests whose response has no content whatever its fields say: HEAD (RFC 9112 §6.3), in order with all others.
-    heads: std::collections::VecDeque<bool>,
+    /// Methods of the requests in flight: the response to HEAD has no content, that to CONNECT opens a tunnel (RFC 9112 §6.3).
+    methods: std::collections::VecDeque<&'static str>,
 }
 
 /// Requests in flight that are remembered at most.
@@ -194,7 +249,7 @@ impl Decoder for Http1 {
     }
 
     fn is_boundary(&self, bytes: &[u8], _: Side) -> bool {
-        bytes.len() > 8 && head(bytes).is_ok()
+        probe(bytes) == Likely::Yes
     }
 }
 
@@ -217,8 +272,11 @@ impl Http1 {
         if input.wire_bytes < len {
             return Step::NeedMore { at_least: len };
         }
+        let is_end = self.is_end(&head);
         self.remember(&head);
-        if let Some(within) = self.within.get_mut(from.index()) {
+        if is_end {
+            self.within = [Within::Rest; 2];
+        } else if let Some(within) = self.within.get_mut(from.index()) {
             *within = match body {
                 Body::Length(_) => Within::Nothing,
                 Body::Chunked => Within::Chunks,
@@ -233,19 +291,24 @@ impl Http1 {
 
     /// How the content ends, where the request counts too.
     fn body(&self, head: &Head) -> Body {
-        let is_of_head = !head.is_request && self.heads.front() == Some(&true);
-        if is_of_head {
-            Body::Length(0)
-        } else {
-            head.body
+        match self.methods.front() {
+            Some(&"HEAD") if !head.is_request => Body::Length(0),
+            Some(&"CONNECT") if !head.is_request && head.word.starts_with('2') => Body::Close,
+            _ if head.word == "101" => Body::Close,
+            _ => head.body,
         }
     }
 
+    /// Whether the response makes the connection another protocol's: a tunnel (RFC 9110 §9.3.6), an upgrade (§7.8).
+    fn is_end(&self, head: &Head) -> bool {
+        head.word == "101" || (!head.is_request && head.word.starts_with('2') && self.methods.front() == Some(&"CONNECT"))
+    }
+
     fn remember(&mut self, head: &Head) {
-        if head.is_request && self.heads.len() < PIPELINED {
-            self.heads.push_back(head.word == "HEAD");
+        if head.is_request && self.methods.len() < PIPELINED {
+            self.methods.push_back(head.word);
         } else if !head.is_request && !head.word.starts_with('1') {
-            self.heads.pop_front();
+            self.methods.pop_front();
         }
     }
 
@@ -306,15 +369,14 @@ fn cut(input: Input<'_>, message: &mut Message) -> Step {
     Step::Message { len: input.wire_bytes }
 }
 
-/// A start line is telling.
+/// A start line is telling; of an unfinished one a port has to speak for it.
 fn probe(bytes: &[u8]) -> Likely {
-    let line = bytes.split(|&byte| byte == b'\r').next().unwrap_or(&[]);
-    let is_request =
-        METHODS.iter().any(|method| line.starts_with(method.as_bytes())) && line.windows(8).any(|eight| eight.starts_with(b" HTTP/1."));
-    if is_request || line.starts_with(b"HTTP/1.1 ") || line.starts_with(b"HTTP/1.0 ") {
-        Likely::Yes
-    } else {
-        Likely::No
+    let line = bytes.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or(&[]);
+    let is_request = line.windows(8).any(|eight| eight.starts_with(b" HTTP/1."));
+    match could_begin(bytes) {
+        true if is_request || line.starts_with(b"HTTP/1.1 ") || line.starts_with(b"HTTP/1.0 ") => Likely::Yes,
+        true if line.len() == bytes.len() => Likely::Maybe,
+        _ => Likely::No,
     }
 }
 
