@@ -90,6 +90,8 @@ pub struct Facts {
     pub is_version_inferred: bool,
     /// Whether its payload is compressed, so that what the application sent was larger.
     pub is_compressed: bool,
+    /// Whether its sender ends the stream with it (HTTP/2's END_STREAM, QUIC's FIN).
+    pub is_end_of_stream: bool,
     /// Whether its topic alias is not known.
     pub is_alias_unknown: bool,
 }

@@ -113,6 +113,8 @@ fn protocols(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             let port = |port: &Port| match port {
                 Port::Udp(number) => Value::Text(format!("udp.port=={number}")),
                 Port::Tcp(number) => Value::Text(format!("tcp.port=={number}")),
+                Port::Tls(number) => Value::Text(format!("tls.port=={number}")),
+                Port::Dtls(number) => Value::Text(format!("dtls.port=={number}")),
             };
             let wireshark = protocol.wireshark.iter().map(|(field, column)| Value::List(vec![text(field), text(column)]));
             vec![

@@ -111,7 +111,7 @@ def block(session: SessionFigures) -> list[str]:
     lines += entry("Goodput", rate(session.goodput_bytes_per_s))
     lines += entry("Throughput", f"{rate(session.throughput_bytes_per_s)} data messages")
     lines += entry("", f"{rate(session.throughput_all_bytes_per_s)} all received")
-    lines += overhead(session) + kinds(session) + timings(session) + reliability(session)
+    lines += overhead(session) + kinds(session) + compression(session) + timings(session) + reliability(session)
     for note in session.notes:
         where = f"frame {note['frame_first']}" if note["count"] == 1 else f"{note['count']} times from frame {note['frame_first']}"
         lines += entry("Note", f"{note['text']} ({where}; affects {note['affects']})")
@@ -138,6 +138,15 @@ def kinds(session: SessionFigures) -> list[str]:
         size = str(kind.bytes_min) if kind.bytes_min == kind.bytes_max else f"{kind.bytes_min}…{kind.bytes_max}"
         lines.append(f"  {arrow} {kind.kind[:35]:<36}{count(kind.messages):>9}{size:>16}{count(kind.layer_bytes):>15}")
     return lines
+
+
+def compression(session: SessionFigures) -> list[str]:
+    """Write what HPACK saved (RFC 7541)."""
+    if not session.field_section_bytes:
+        return []
+    saved = 1 - session.field_block_bytes / session.field_section_bytes
+    text = f"{count(session.field_section_bytes)} bytes of field names and values, sent as {count(session.field_block_bytes)}"
+    return entry("HPACK", f"{text} ({saved:.2%} saved)")
 
 
 def timings(session: SessionFigures) -> list[str]:

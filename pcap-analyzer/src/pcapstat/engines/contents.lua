@@ -1,5 +1,5 @@
 -- What tshark opened with the keys it was given, for pcapstat's engine "tshark": a post-dissector that adds to each frame
---   pcapstat.record   length of each (D)TLS record of application data, as Wireshark lists them
+--   pcapstat.record   length of each (D)TLS record of application data, as Wireshark lists them; of each QUIC packet behind its connection ID
 --   pcapstat.hidden   length and content type of each record that looks like application data (RFC 8446 §5.2) and is not
 --   pcapstat.content  bytes of each decrypted source from the first message in it on; the whole of a reassembled message
 --   pcapstat.waiting  how many bytes at the end of that content wait for the records that complete their message
@@ -37,10 +37,22 @@ end
 -- Records and sources of a frame, in the order of the tree.
 local function gather()
     local records, hidden, sources = {}, {}, {}
-    local last, disguised
+    local last, disguised, number, wants_frames
+    local is_quic = false
     for _, info in ipairs({ all_field_infos() }) do
         local name = info.name
-        if RECORDS[name] then
+        is_quic = is_quic or name == "quic"
+        if is_quic then
+            if name == "quic.packet_number" then
+                number = info.len
+            elseif name == "quic.protected_payload" and number then
+                records[#records + 1] = number + info.len
+                wants_frames = true
+            elseif name == "quic.frame_type" and wants_frames then
+                sources[#sources + 1] = { bytes = info.source:bytes(), first = 0, waiting = 0 }
+                wants_frames = false
+            end
+        elseif RECORDS[name] then
             records[#records + 1] = info.len
         elseif name == "tls.record.opaque_type" then
             disguised = 0

@@ -89,6 +89,8 @@ class SessionFigures:
     lost_bytes: int
     captured_twice: int
     malformed: int
+    field_section_bytes: int
+    field_block_bytes: int
     exchanges_complete: int
     exchanges_unanswered: int
     handshake_bytes: int
@@ -283,6 +285,8 @@ COPIED = (
     "lost_bytes",
     "captured_twice",
     "malformed",
+    "field_section_bytes",
+    "field_block_bytes",
     "exchanges_complete",
     "exchanges_unanswered",
     "handshake_bytes",

@@ -207,7 +207,9 @@ impl Desk<'_, '_> {
 impl Receiver for Desk<'_, '_> {
     #[inline]
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
+        let moment = Moment { session: self.session, file: self.file, frame: message.frame, time_ns: message.time_ns };
         if message.carries.is_some() || self.is_opened(message) {
+            self.pairing.place(message, from, &moment, &mut self.rooms.exchanges);
             return self.rooms.sealed.push(Sealed::new(message, from));
         }
         self.unmask(message);
@@ -217,7 +219,6 @@ impl Receiver for Desk<'_, '_> {
         (row.session, row.stream, row.message) = (Some(self.session), self.stream, self.rooms.messages);
         self.rooms.messages += 1;
         let is_whole = row.malformed.get().is_none();
-        let moment = Moment { session: self.session, file: self.file, frame: message.frame, time_ns: message.time_ns };
         let placement = if is_whole { self.pairing.place(message, from, &moment, &mut self.rooms.exchanges) } else { Placement::default() };
         message.row.exchange = placement.exchange.map(|exchange| exchange.number);
         message.row.is_retransmission = placement.is_retransmission;

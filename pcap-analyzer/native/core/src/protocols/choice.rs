@@ -1,6 +1,6 @@
 //! Which protocol a stream speaks: the user's `-d` first, then ports, then what its bytes look like.
 
-use super::{Carrier, Likely, Port, Protocol, PROTOCOLS};
+use super::{by_row, Carrier, Likely, Port, Protocol, PROTOCOLS};
 use crate::packet::Packet;
 use crate::packet::Transport;
 
@@ -113,11 +113,25 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
 }
 
-/// The protocol of what another one carries, judged by its first bytes: the surest one that is no security protocol itself.
+/// The protocol of what another one carries: the one that it always carries, or else judged by the first bytes. What could be several protocols'
+/// needs one of the ports to speak for it.
 #[must_use]
-pub fn choose_inside(carrier: Carrier, bytes: &[u8]) -> Option<&'static Protocol> {
-    let candidates = PROTOCOLS.iter().copied().filter(|row| row.carrier == carrier && !row.is_security);
-    candidates.map(|row| ((row.probe)(bytes), row)).filter(|(likely, _)| *likely != Likely::No).reduce(surer).map(|(_, row)| row)
+pub fn choose_inside(outer: &Protocol, ports: [u16; 2], bytes: &[u8]) -> Option<&'static Protocol> {
+    if let Some(carried) = outer.carries {
+        return by_row(carried);
+    }
+    let is_expected = |row: &Protocol| ports.iter().any(|&port| is_inside_port_of(row, port));
+    let candidates = PROTOCOLS.iter().copied().filter(|row| row.carrier == outer.carrier && !row.is_security);
+    let judged = candidates.map(|row| ((row.probe)(bytes), row));
+    judged
+        .filter(|(likely, row)| *likely == Likely::Yes || (*likely == Likely::Maybe && is_expected(row)))
+        .reduce(surer)
+        .map(|(_, row)| row)
+}
+
+/// Whether `port` is one where the protocol is expected inside (D)TLS.
+fn is_inside_port_of(row: &Protocol, port: u16) -> bool {
+    row.ports.iter().any(|expected| matches!(expected, Port::Tls(number) | Port::Dtls(number) if *number == port))
 }
 
 /// The surer of two; the first where both are as sure.

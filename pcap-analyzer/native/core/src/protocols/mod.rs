@@ -6,8 +6,10 @@ mod coap_tcp;
 mod dtls;
 pub mod framing;
 mod http1;
+mod http2;
 mod mqtt;
 mod mqtt_sn;
+mod quic;
 mod tls;
 mod websocket;
 mod xmpp;
@@ -117,6 +119,10 @@ pub enum Port {
     Udp(u16),
     /// TCP port.
     Tcp(u16),
+    /// TCP port, inside TLS.
+    Tls(u16),
+    /// UDP port, inside DTLS.
+    Dtls(u16),
 }
 
 /// How a protocol's messages travel.
@@ -140,6 +146,8 @@ pub struct Protocol {
     pub carrier: Carrier,
     /// Whether it protects others, whose messages are inside its own.
     pub is_security: bool,
+    /// The row of what its records carry, where that is always the same.
+    pub carries: Option<&'static str>,
     /// Ports where it is expected.
     pub ports: &'static [Port],
     /// Looks at the first bytes of a stream's direction, or at a datagram.
@@ -169,5 +177,8 @@ pub const PROTOCOLS: &[&Protocol] = &[
     &dtls::DTLS,
     &websocket::WEBSOCKET,
     &http1::HTTP1,
+    &http2::HTTP2,
+    &quic::QUIC,
+    &quic::frames::QUIC_FRAMES,
     &xmpp::XMPP,
 ];

@@ -16,6 +16,7 @@ pub const WEBSOCKET: Protocol = Protocol {
     standards: &["RFC 6455", "RFC 7692"],
     carrier: Carrier::Stream,
     is_security: false,
+    carries: None,
     ports: PORTS,
     probe,
     decoder: |_| Box::<WebSocket>::default(),

@@ -177,6 +177,10 @@ table! {
         connection_id: Text [""],
         /// Bytes of content inside a protected record as the cipher suite implies; padding, which only the keys would show, is counted in.
         plaintext_bytes: Option<u32> ["bytes"],
+        /// Stream of HTTP/2 (RFC 9113 §5) or QUIC (RFC 9000 §2).
+        stream_id: Option<u64> [""],
+        /// Names and values of a field section before compression (RFC 9113 §4.3); its compressed bytes are in option_bytes.
+        field_section_bytes: Option<u32> ["bytes"],
         /// FNV-1a hash (64 bit) of the payload, to find equal payloads without showing them.
         payload_hash: Option<u64> [""],
         /// The payload, only where it was asked for.
@@ -318,6 +322,10 @@ table! {
         lost_bytes: u64 ["bytes"],
         /// Frames captured twice, microseconds apart: in the control frames, not in the messages.
         captured_twice: u64 [""],
+        /// Names and values of field sections before compression (HTTP/2, RFC 7541), where all that built them is in the capture.
+        field_section_bytes: u64 ["bytes"],
+        /// The same field sections as they were sent.
+        field_block_bytes: u64 ["bytes"],
         /// Malformed messages.
         malformed: u64 [""],
         /// Exchanges that were answered.

@@ -192,6 +192,10 @@ impl Session {
         self.row.time_last_ns = message.time_ns;
         self.row.retransmissions += u64::from(placement.is_retransmission);
         self.row.malformed += u64::from(message.malformed.get().is_some());
+        if let Some(bytes) = message.field_section_bytes {
+            self.row.field_section_bytes += u64::from(bytes);
+            self.row.field_block_bytes += u64::from(message.option_bytes);
+        }
         self.learn(message, from);
         self.count_kind(message, from);
         let parts = message.parts();

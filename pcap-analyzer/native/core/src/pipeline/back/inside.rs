@@ -239,7 +239,8 @@ impl Back<'_> {
             return;
         };
         let Some(source) = pdml.at(packet.frame).and_then(|contents| contents.sources.first()) else { return };
-        let Some(protocol) = choose_inside(conversation.protocol.carrier, &source.bytes) else {
+        let ports = [packet.source.port, packet.destination.port];
+        let Some(protocol) = choose_inside(conversation.protocol, ports, &source.bytes) else {
             conversation.inside = Inside::Unknown;
             return;
         };

@@ -35,6 +35,7 @@ pub const DTLS: Protocol = Protocol {
     standards: &["RFC 4347", "RFC 6347", "RFC 9147", "RFC 9146"],
     carrier: Carrier::Datagram,
     is_security: true,
+    carries: None,
     ports: PORTS,
     probe,
     decoder: |_| Box::new(DtlsDecoder::new()),

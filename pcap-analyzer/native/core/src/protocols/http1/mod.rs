@@ -17,6 +17,7 @@ pub const HTTP1: Protocol = Protocol {
     standards: &["RFC 9110", "RFC 9112"],
     carrier: Carrier::Stream,
     is_security: false,
+    carries: None,
     ports: PORTS,
     probe,
     decoder: |_| Box::<Http1>::default(),
@@ -25,7 +26,7 @@ pub const HTTP1: Protocol = Protocol {
 };
 
 /// HTTP's port, and those on which it is found as a rule (IANA: http, http-alt, and the ones that servers take without privileges).
-pub(super) const PORTS: &[Port] = &[Port::Tcp(80), Port::Tcp(8080), Port::Tcp(8000), Port::Tcp(8008)];
+pub(super) const PORTS: &[Port] = &[Port::Tcp(80), Port::Tcp(8080), Port::Tcp(8000), Port::Tcp(8008), Port::Tls(443), Port::Tls(8443)];
 
 /// HTTP Method Registry (IANA), and those of UPnP.
 const METHODS: [&str; 43] = [
@@ -206,6 +207,16 @@ pub(super) fn show(head: &Head, message: &mut Message) {
             }
         }
     }
+}
+
+/// The method, where it is registered.
+pub(super) fn method(word: &str) -> Option<&'static str> {
+    find(&METHODS, word)
+}
+
+/// The status code, where it is registered.
+pub(super) fn status(word: &str) -> Option<&'static str> {
+    find(&STATUSES, word)
 }
 
 pub(super) fn count(bytes: usize) -> u32 {

@@ -42,6 +42,7 @@ pub const TLS: Protocol = Protocol {
     standards: &["RFC 2246", "RFC 4346", "RFC 5246", "RFC 8446"],
     carrier: Carrier::Stream,
     is_security: true,
+    carries: None,
     ports: PORTS,
     probe,
     decoder: |_| Box::new(TlsDecoder::new()),

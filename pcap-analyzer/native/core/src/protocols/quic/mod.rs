@@ -1,0 +1,255 @@
+//! QUIC versions 1 and 2 (RFC 9000, RFC 9001, RFC 9369): packets, without keys.
+//!
+//! One message is one packet. Byte columns: its header up to the packet number is header, the tag of 16 bytes (RFC 9001 §5.3) is security, all between is
+//! opaque, the packet number among it, whose length is protected. What packets of the application hold, once opened, is of the row `quic_frames`.
+
+pub(super) mod frames;
+
+use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Port, Protocol, Step};
+use crate::bytes::{Cursor, Short};
+use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
+use crate::message::{Message, Side};
+
+/// QUIC.
+pub const QUIC: Protocol = Protocol {
+    name: "quic",
+    decode_as: "quic",
+    standards: &["RFC 9000", "RFC 9001", "RFC 9369", "RFC 8999"],
+    carrier: Carrier::Datagram,
+    is_security: true,
+    carries: Some("quic_frames"),
+    ports: &[Port::Udp(443), Port::Udp(4433)],
+    probe,
+    decoder: |_| Box::<Quic>::default(),
+    pairing: || Box::<Handshakes>::default(),
+    wireshark: &[],
+};
+
+/// RFC 9000 §15, RFC 9369 §3.1
+const VERSIONS: [(u32, &str); 2] = [(1, "QUIC v1"), (V2, "QUIC v2")];
+const V2: u32 = 0x6b33_43cf;
+/// Bytes of the tag of every cipher suite (RFC 9001 §5.3).
+const TAG: usize = 16;
+/// Longest connection ID (RFC 9000 §17.2).
+const MOST_ID: u8 = 20;
+
+/// A variable-length integer (RFC 9000 §16).
+pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
+    let first = cursor.u8()?;
+    let mut value = u64::from(first & 0x3f);
+    for byte in cursor.take((1 << (first >> 6)) - 1)? {
+        value = value << 8 | u64::from(*byte);
+    }
+    Ok(value)
+}
+
+/// A packet's header as far as it is not protected.
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    kind: &'static str,
+    version: Option<u32>,
+    /// Bytes up to the packet number.
+    bytes: usize,
+    /// Bytes of the whole packet; none where it goes to the datagram's end.
+    packet_bytes: Option<usize>,
+    /// Length of the sender's own connection ID, where the header tells it.
+    source_id_bytes: Option<u8>,
+    is_protected: bool,
+}
+
+impl Header {
+    /// `id_bytes`: length of the connection IDs that the receiver chose. Bytes without the fixed bit (RFC 9000 §17.3.1) fill the datagram up.
+    fn read(bytes: &[u8], id_bytes: usize) -> Result<Self, Short> {
+        let mut cursor = Cursor::new(bytes);
+        let first = cursor.u8()?;
+        if first & 0xc0 == 0 {
+            let bytes = bytes.len();
+            return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: false });
+        }
+        if first & 0x80 == 0 {
+            cursor.take(id_bytes)?;
+            let bytes = cursor.offset();
+            return Ok(Self { kind: "1-RTT", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: true });
+        }
+        let version = cursor.u32()?;
+        let destination = cursor.u8()?;
+        cursor.take(destination.into())?;
+        let source = cursor.u8()?;
+        cursor.take(source.into())?;
+        let kind = if version == 0 { "Version Negotiation" } else { long_kind(first, version) };
+        let mut header = Self {
+            kind,
+            version: Some(version),
+            bytes: bytes.len(),
+            packet_bytes: None,
+            source_id_bytes: Some(source),
+            is_protected: false,
+        };
+        if kind == "Version Negotiation" || kind == "Retry" {
+            return Ok(header);
+        }
+        if kind == "Initial" {
+            let token_bytes = varint(&mut cursor)?;
+            cursor.take(usize::try_from(token_bytes).unwrap_or(usize::MAX))?;
+        }
+        let length = usize::try_from(varint(&mut cursor)?).unwrap_or(usize::MAX);
+        header.bytes = cursor.offset();
+        header.packet_bytes = Some(header.bytes.saturating_add(length));
+        header.is_protected = true;
+        Ok(header)
+    }
+}
+
+/// RFC 9000 §17.2, RFC 9369 §3.2
+fn long_kind(first: u8, version: u32) -> &'static str {
+    let kinds = if version == V2 { ["Retry", "Initial", "0-RTT", "Handshake"] } else { ["Initial", "0-RTT", "Handshake", "Retry"] };
+    kinds.get(usize::from(first >> 4 & 3)).copied().unwrap_or("Initial")
+}
+
+#[derive(Debug, Default)]
+struct Quic {
+    /// Lengths of the connection IDs that each side chose, which the other puts into its packets.
+    id_bytes: [usize; 2],
+    version: Option<u32>,
+}
+
+impl Decoder for Quic {
+    fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
+        let id_bytes = self.id_bytes.get(from.peer().index()).copied().unwrap_or(0);
+        let header = match Header::read(input.bytes, id_bytes) {
+            Ok(header) => header,
+            Err(short) if input.bytes.len() < input.wire_bytes => return Step::NeedMore { at_least: short.needed },
+            Err(short) => {
+                let why = Malformed { offset: short.offset, field: "header runs past its datagram", section: "RFC 9000 §17" };
+                return Step::Malformed { len: input.wire_bytes, why };
+            }
+        };
+        let len = header.packet_bytes.unwrap_or(input.wire_bytes);
+        if len > input.wire_bytes || len < header.bytes {
+            let why = Malformed { offset: header.bytes, field: "Length runs past its datagram", section: "RFC 9000 §17.2" };
+            return Step::Malformed { len: input.wire_bytes, why };
+        }
+        self.learn(&header, from);
+        show(&header, len, message);
+        message.facts.version = VERSIONS.iter().find(|(number, _)| Some(*number) == self.version).map(|(_, name)| *name);
+        Step::Message { len }
+    }
+}
+
+impl Quic {
+    fn learn(&mut self, header: &Header, from: Side) {
+        if let (Some(bytes), Some(mine)) = (header.source_id_bytes, self.id_bytes.get_mut(from.index())) {
+            *mine = bytes.into();
+        }
+        self.version = header.version.filter(|&version| version != 0).or(self.version);
+    }
+}
+
+fn show(header: &Header, len: usize, message: &mut Message) {
+    let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let protected = len - header.bytes.min(len);
+    let tag = if header.is_protected { TAG.min(protected) } else { 0 };
+    message.row.kind = header.kind;
+    message.row.header_bytes = count(len - protected);
+    message.row.security_bytes = count(tag);
+    message.row.opaque_bytes = count(protected - tag);
+    message.fragment_bytes = if header.is_protected { count(protected) } else { 0 };
+    message.facts.is_handshake = !matches!(header.kind, "1-RTT" | "0-RTT" | "Padding");
+    message.facts.is_of_flight = message.facts.is_handshake;
+    message.facts.is_encrypted = header.is_protected;
+}
+
+/// A long header of a known version with connection IDs of possible lengths (RFC 8999 §5.1). A client's first datagram has 1,200 bytes (RFC 9000 §14.1).
+fn probe(bytes: &[u8]) -> Likely {
+    let [first, v1, v2, v3, v4, destination, ..] = *bytes else { return Likely::No };
+    let version = u32::from_be_bytes([v1, v2, v3, v4]);
+    let is_known = VERSIONS.iter().any(|(number, _)| *number == version) || version >> 8 == 0x00ff_0000;
+    match first >> 6 {
+        0b11 if is_known && destination <= MOST_ID && Header::read(bytes, 0).is_ok() => Likely::Yes,
+        0b01 => Likely::Maybe,
+        _ => Likely::No,
+    }
+}
+
+/// The handshake as one exchange: from the client's first Initial to the first packet of the application that the client sends (RFC 9001 §4.1.2).
+#[derive(Debug, Default)]
+struct Handshakes {
+    open: Option<ExchangeId>,
+    is_over: bool,
+}
+
+impl Pairing for Handshakes {
+    fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let exchange = if message.facts.is_handshake { self.handshake(message, from, at, exchanges) } else { None };
+        if message.kind == "1-RTT" && from == Side::Client {
+            self.complete(at, exchanges);
+        }
+        Placement { exchange, ..Placement::default() }
+    }
+
+    fn end(&mut self, exchanges: &mut Exchanges) {
+        if let Some(exchange) = self.open.take() {
+            exchanges.end(exchange, if self.is_over { "complete" } else { "unanswered" });
+            exchanges.forget(exchange);
+        }
+    }
+}
+
+impl Handshakes {
+    fn handshake(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Option<ExchangeId> {
+        let Some(exchange) = self.open else {
+            if !self.is_over && message.kind == "Initial" && from == Side::Client {
+                self.open = Some(exchanges.open("handshake", message, from, at));
+            }
+            return self.open;
+        };
+        exchanges.join(exchange, message, at);
+        if from == Side::Server {
+            exchanges.acknowledge(exchange, at);
+        }
+        Some(exchange)
+    }
+
+    fn complete(&mut self, at: &Moment, exchanges: &mut Exchanges) {
+        self.is_over = true;
+        if let Some(exchange) = self.open.take() {
+            exchanges.respond(exchange, at);
+            exchanges.end(exchange, "complete");
+            exchanges.forget(exchange);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9001 A.2: the start of the client's Initial packet as it is sent, of 1,200 bytes.
+    const INITIAL: &[u8] = &[
+        0xc0, 0x00, 0x00, 0x00, 0x01, 0x08, 0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08, 0x00, 0x00, 0x44, 0x9e, 0x7b, 0x9a, 0xec, 0x34,
+    ];
+
+    #[test]
+    fn the_initial_packet_of_rfc_9001_is_read() {
+        let mut message = Message::default();
+        let step = Quic::default().next(Input { bytes: INITIAL, wire_bytes: 1200 }, Side::Client, &mut message);
+
+        assert_eq!(Step::Message { len: 1200 }, step);
+        assert_eq!(("Initial", 18, 16, 1166), (message.kind, message.header_bytes, message.security_bytes, message.opaque_bytes));
+        assert_eq!((Some("QUIC v1"), Likely::Yes), (message.facts.version, probe(INITIAL)));
+    }
+
+    #[test]
+    fn variable_length_integers_are_those_of_rfc_9000_appendix_a() {
+        let examples: [(&[u8], u64); 5] = [
+            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+            (&[0x40, 0x25], 37),
+        ];
+        for (bytes, value) in examples {
+            assert_eq!(Ok(value), varint(&mut Cursor::new(bytes)));
+        }
+    }
+}
