@@ -20,6 +20,8 @@ pub struct Contents {
     pub hidden: Vec<(u32, u8)>,
     /// Decrypted contents, in order.
     pub sources: Vec<Source>,
+    /// Plaintexts of messages that are protected by themselves (OSCORE), in order.
+    pub inner: Vec<Vec<u8>>,
 }
 
 /// A decrypted content: of one record from its first message on, or of a message that several records carry.
@@ -99,6 +101,7 @@ impl Pdml {
         self.current.records.clear();
         self.current.hidden.clear();
         self.current.sources.clear();
+        self.current.inner.clear();
         loop {
             self.buffer.clear();
             match self.reader.read_event_into(&mut self.buffer) {
@@ -147,6 +150,7 @@ impl Contents {
                 let bytes = attribute(field, b"show").map_or_else(Vec::new, |text| hexadecimal(&text));
                 self.sources.push(Source { bytes, waiting: 0 });
             }
+            b"pcapstat.inner" => self.inner.push(attribute(field, b"show").map_or_else(Vec::new, |text| hexadecimal(&text))),
             b"pcapstat.waiting" => {
                 if let Some(source) = self.sources.last_mut() {
                     source.waiting = number(field).and_then(|waiting| usize::try_from(waiting).ok()).unwrap_or(0);
@@ -191,7 +195,7 @@ mod tests {
         <proto name="tcp"><field name="filtered" value="tcp"/></proto></packet>
         <packet><proto name="geninfo"><field name="num" show="7" size="2"/></proto><proto name="pcapstat">
         <field name="pcapstat.record" show="38" value="26"/><field name="pcapstat.hidden" show="250 22"/><field name="pcapstat.content" show="30:e1:22" value="30e122"/>
-        <field name="pcapstat.waiting" show="2"/></proto></packet>"#;
+        <field name="pcapstat.waiting" show="2"/><field name="pcapstat.inner" show="01:b3"/></proto></packet>"#;
 
     #[test]
     fn contents_are_found_by_frame_and_an_end_in_the_middle_is_the_end() {
@@ -200,7 +204,10 @@ mod tests {
         assert_eq!(None, pdml.at(1));
         assert_eq!(Some(&Contents { frame: 3, ..Contents::default() }), pdml.at(3));
         let sources = vec![Source { bytes: vec![0x30, 0xe1, 0x22], waiting: 2 }];
-        assert_eq!(Some(&Contents { frame: 7, records: vec![38], hidden: vec![(250, 22)], sources }), pdml.at(7));
+        assert_eq!(
+            Some(&Contents { frame: 7, records: vec![38], hidden: vec![(250, 22)], sources, inner: vec![vec![1, 0xb3]] }),
+            pdml.at(7)
+        );
         assert_eq!(None, pdml.at(8));
     }
 }

@@ -2,6 +2,7 @@
 --   pcapstat.record   length of each (D)TLS record of application data, as Wireshark lists them; of each QUIC packet behind its connection ID
 --   pcapstat.hidden   length and content type of each record that looks like application data (RFC 8446 §5.2) and is not
 --   pcapstat.content  bytes of each decrypted source from the first message in it on; the whole of a reassembled message
+--   pcapstat.inner    plaintext of each CoAP message that OSCORE protects (RFC 8613)
 --   pcapstat.waiting  how many bytes at the end of that content wait for the records that complete their message
 -- Loaded by the engine alone; the dissectors for people are in dissectors/.
 
@@ -11,9 +12,10 @@ local shown = {
     record = ProtoField.uint32("pcapstat.record", "Length of a record of application data"),
     hidden = ProtoField.string("pcapstat.hidden", "Length and content type of a record in disguise"),
     content = ProtoField.bytes("pcapstat.content", "Content"),
+    inner = ProtoField.bytes("pcapstat.inner", "Plaintext of a message"),
     waiting = ProtoField.uint32("pcapstat.waiting", "Bytes that wait for more"),
 }
-contents.fields = { shown.record, shown.hidden, shown.content, shown.waiting }
+contents.fields = { shown.record, shown.hidden, shown.content, shown.inner, shown.waiting }
 
 local SECURITY = { tls = true, dtls = true }
 local RECORDS = { ["tls.app_data"] = true, ["dtls.app_data"] = true }
@@ -36,7 +38,7 @@ end
 
 -- Records and sources of a frame, in the order of the tree.
 local function gather()
-    local records, hidden, sources = {}, {}, {}
+    local records, hidden, sources, inner = {}, {}, {}, {}
     local last, disguised, number, wants_frames
     local is_quic = false
     for _, info in ipairs({ all_field_infos() }) do
@@ -52,6 +54,8 @@ local function gather()
                 sources[#sources + 1] = { bytes = info.source:bytes(), first = 0, waiting = 0 }
                 wants_frames = false
             end
+        elseif name == "oscore.code" then
+            inner[#inner + 1] = info.source:bytes()
         elseif RECORDS[name] then
             records[#records + 1] = info.len
         elseif name == "tls.record.opaque_type" then
@@ -74,12 +78,12 @@ local function gather()
             end
         end
     end
-    return records, hidden, sources
+    return records, hidden, sources, inner
 end
 
 function contents.dissector(_, _, tree)
-    local records, hidden, sources = gather()
-    if #records + #hidden == 0 then
+    local records, hidden, sources, inner = gather()
+    if #records + #hidden + #inner == 0 then
         return
     end
     local branch = tree:add(contents)
@@ -93,6 +97,9 @@ function contents.dissector(_, _, tree)
         local content = source.bytes:subset(source.first, source.bytes:len() - source.first)
         branch:add(shown.content, content:tvb("content"):range())
         branch:add(shown.waiting, source.waiting)
+    end
+    for _, plaintext in ipairs(inner) do
+        branch:add(shown.inner, plaintext:tvb("inner"):range())
     end
 end
 

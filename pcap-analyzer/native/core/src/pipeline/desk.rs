@@ -8,7 +8,7 @@ use crate::note::{self, Notes};
 use crate::packet::Endpoint;
 use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
-use crate::protocols::{show_hidden, Pairing, Protocol};
+use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
 use crate::sessions::{without_message, Sessions};
 use crate::span::Piece;
@@ -130,6 +130,8 @@ pub struct Desk<'a, 's> {
     pub has_inside: bool,
     /// What was opened in the packet.
     pub contents: Option<&'a Contents>,
+    /// How many of its messages that are protected by themselves were met.
+    pub opened: usize,
 }
 
 impl Desk<'_, '_> {
@@ -153,8 +155,17 @@ impl Desk<'_, '_> {
     }
 
     /// What a record really is that looks like application data.
-    fn unmask(&self, message: &mut Message) {
-        let Some(contents) = self.contents.filter(|_| message.facts.is_encrypted) else { return };
+    fn unmask(&mut self, message: &mut Message) {
+        let Some(contents) = self.contents else { return };
+        if message.is_oscore {
+            // by the ciphertext's length: one datagram holds one message, but a segment of TCP may hold several
+            let inner = contents.inner.iter().skip(self.opened).find(|inner| inner.len() < message.opaque_bytes as usize);
+            self.opened += 1;
+            return inner.into_iter().for_each(|plaintext| show_inner(message, plaintext));
+        }
+        if !message.facts.is_encrypted {
+            return;
+        }
         let hidden = contents.hidden.iter().find(|(fragment_bytes, _)| *fragment_bytes == message.fragment_bytes);
         if let Some((_, content_type)) = hidden {
             show_hidden(message, *content_type);
@@ -196,7 +207,8 @@ impl Desk<'_, '_> {
         }
         message.row.frames.sort_unstable();
         if message.payload_bytes > 0 {
-            let payload = bytes.get(message.payload_range.clone()).unwrap_or(&[]);
+            let payload =
+                if message.content.is_empty() { bytes.get(message.payload_range.clone()).unwrap_or(&[]) } else { &message.content };
             message.row.payload_hash = Some(fnv_1a(payload));
             message.row.payload = self.rooms.options.show_payload.then(|| payload.to_vec());
         }

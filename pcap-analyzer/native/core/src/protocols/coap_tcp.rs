@@ -1,6 +1,6 @@
 //! CoAP over TCP (RFC 8323): CoAP's options and codes behind a length, without types and message IDs.
 
-use super::coap::{is_known, is_request, read_options, variant, OptionFault, Talk};
+use super::coap::{divide, is_known, is_request, read_options, variant, OptionFault, Talk};
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::bytes::{Cursor, Short};
 use crate::message::{Message, Side, Token};
@@ -131,7 +131,7 @@ fn body(head: &Header, bytes: &[u8], len: usize, message: &mut Message) -> Step 
     let told = match read_options(&mut cursor, message) {
         Ok(told) => told,
         Err(OptionFault::Short) if bytes.len() < len => {
-            message.row.opaque_bytes = number(len - head.bytes);
+            (message.row.opaque_bytes, message.row.security_bytes) = (number(len - head.bytes), 0);
             return Step::Message { len };
         }
         Err(OptionFault::Short) => return malformed(bytes.len(), "option runs past the message", len),
@@ -139,8 +139,7 @@ fn body(head: &Header, bytes: &[u8], len: usize, message: &mut Message) -> Step 
     };
     let marker = usize::from(told.has_marker);
     message.row.header_bytes += number(marker);
-    message.row.option_bytes = number(cursor.offset() - head.bytes - marker);
-    message.row.payload_bytes = number(len - cursor.offset());
+    divide(message, cursor.offset() - head.bytes - marker, len - cursor.offset(), true);
     message.payload_range = cursor.offset()..bytes.len();
     Step::Message { len }
 }

@@ -15,6 +15,7 @@ mod websocket;
 mod xmpp;
 
 pub use choice::{choose, choose_inside, is_port_of, DecodeAs, FoundBy};
+pub use coap::show_inner;
 pub use tls::show_hidden;
 
 use crate::exchanges::{Exchanges, Moment, Placement};

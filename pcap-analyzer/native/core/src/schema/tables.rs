@@ -59,7 +59,7 @@ table! {
         ip_bytes: u32 ["bytes"],
         /// Share of UDP or TCP headers.
         transport_bytes: u32 ["bytes"],
-        /// (D)TLS record header, explicit nonce, tag, padding and content type byte around the message.
+        /// (D)TLS record header, explicit nonce, tag, padding and content type byte around the message; QUIC packet header and tag; OSCORE option and tag.
         security_bytes: u32 ["bytes"],
         /// The protocol's own header bytes, the payload marker and length fields among them.
         header_bytes: u32 ["bytes"],
@@ -123,6 +123,8 @@ table! {
         hop_limit: Option<u8> [""],
         /// Whether an OSCORE option is there (RFC 8613 §2): the real code, options and payload are inside.
         is_oscore: bool [""],
+        /// Code of the outer message where what OSCORE protects was opened: code, options and payload are then the inner message's.
+        outer_code: Option<u8> [""],
         /// MQTT QoS (MQTT 5 §3.3.1.2): of a PUBLISH.
         qos: Option<u8> [""],
         /// MQTT DUP flag (MQTT 5 §3.3.1.1): of a PUBLISH.

@@ -217,6 +217,7 @@ impl Inner {
             protocol: self.protocol,
             has_inside: false,
             contents: None,
+            opened: 0,
             earlier_frames: &record.message.row.frames,
             ..*outer
         };
@@ -276,6 +277,7 @@ impl Back<'_> {
             earlier_frames: &[],
             has_inside: false,
             contents: None,
+            opened: 0,
         };
         conversation.inside.cut(&mut desk, &sealed, sources, (packet.frame, packet.time_ns), *keep_bytes);
     }

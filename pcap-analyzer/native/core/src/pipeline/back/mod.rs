@@ -332,6 +332,7 @@ impl<'s> Back<'s> {
             earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
             has_inside: matches!(conversation.inside, Inside::Known(_)),
             contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
+            opened: 0,
         };
         Some((&mut stream.tcp, Talk { desk, cutter, halves: &mut conversation.halves }))
     }
@@ -396,6 +397,7 @@ impl<'s> Back<'s> {
                 earlier_frames: &[],
                 has_inside: false,
                 contents: None,
+                opened: 0,
             };
             let mut talk = Talk { desk, cutter, halves: &mut conversation.halves };
             talk.finish(&mut stream.tcp);

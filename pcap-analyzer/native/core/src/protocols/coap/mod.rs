@@ -5,10 +5,12 @@
 
 mod codes;
 mod options;
+mod oscore;
 mod pairing;
 
 pub use codes::{is_known, is_request, variant};
 pub use options::{read as read_options, Fault as OptionFault};
+pub use oscore::show_inner;
 pub use pairing::Talk;
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
@@ -57,9 +59,6 @@ impl Decoder for Coap {
             Err(Fault::Short) if input.bytes.len() < 4 => return malformed(0, "message is shorter than its header", "RFC 7252 §3", len),
             Err(Fault::Short) => return malformed(input.bytes.len(), "option or token runs past the message", "RFC 7252 §3", len),
             Err(Fault::Broken(why)) => return Step::Malformed { len, why },
-        }
-        if message.row.is_oscore {
-            message.facts.protection = Some("OSCORE");
         }
         Step::Message { len }
     }
@@ -123,24 +122,39 @@ fn decode(bytes: &[u8], message: &mut Message) -> Result<Option<Payload>, Fault>
 
 #[inline]
 fn fill(message: &mut Message, payload: Payload, input: Input<'_>) {
-    let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     let marker = usize::from(payload.has_marker);
-    let row = &mut message.row;
-    row.header_bytes = number(payload.options + marker);
-    row.option_bytes = number(payload.start - payload.options - marker);
-    let rest = number(input.wire_bytes - payload.start);
+    message.row.header_bytes = number(payload.options + marker);
+    let (options, rest) = (payload.start - payload.options - marker, input.wire_bytes - payload.start);
+    divide(message, options, rest, payload.has_marker);
     if payload.has_marker {
-        row.payload_bytes = rest;
         message.payload_range = payload.start..input.bytes.len();
-    } else {
-        row.opaque_bytes = rest;
     }
+}
+
+/// Counts options and what is behind them. The OSCORE option is security's, and what it protects is opaque as long as it is not opened.
+#[inline]
+pub fn divide(message: &mut Message, options: usize, rest: usize, has_payload: bool) {
+    let row = &mut message.row;
+    row.option_bytes = number(options) - row.security_bytes;
+    if row.is_oscore && has_payload {
+        message.facts.is_encrypted = true;
+        message.facts.protection = Some("OSCORE");
+    }
+    if has_payload && !row.is_oscore {
+        row.payload_bytes = number(rest);
+    } else {
+        row.opaque_bytes = number(rest);
+    }
+}
+
+fn number(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// A message that the snap length cut before its payload marker.
 fn fill_cut(message: &mut Message, captured: usize, len: usize) {
     let captured = u32::try_from(captured).unwrap_or(u32::MAX);
-    message.row.header_bytes = captured;
+    (message.row.header_bytes, message.row.security_bytes) = (captured, 0);
     message.row.opaque_bytes = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(captured);
 }
 

@@ -139,7 +139,11 @@ fn store(number: u32, value: &[u8], message: &mut Message) -> bool {
     let columns = &mut message.row;
     match number {
         6 => columns.observe = Some(uint(value)),
-        9 => columns.is_oscore = true,
+        9 => {
+            columns.is_oscore = true;
+            // delta 9 at most; a length of 13 and more takes a byte of its own (RFC 7252 §3.1)
+            columns.security_bytes = u32::try_from(1 + usize::from(value.len() > 12) + value.len()).unwrap_or(0);
+        }
         12 => columns.content_format = short,
         16 => columns.hop_limit = tiny,
         19 | 27 => {

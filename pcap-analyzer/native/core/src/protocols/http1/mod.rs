@@ -81,6 +81,8 @@ const STATUSES: [&str; 62] = [
     "416", "417", "418", "421", "422", "423", "424", "425", "426", "428", "429", "431", "451", "500", "501", "502", "503", "504", "505",
     "506", "507", "508", "510", "511",
 ];
+/// Protocols that a connection goes on in behind 101 (RFC 9110 §7.8; "h2c" was RFC 7540's §3.2): name, and the row that decodes it.
+const UPGRADES: [(&str, &str); 1] = [("h2c", "http2")];
 /// Longest head that is waited for.
 const MOST_HEAD: usize = 1 << 16;
 
@@ -295,6 +297,7 @@ impl Http1 {
             };
         }
         show(&head, message);
+        message.carries_on = UPGRADES.iter().find(|(word, _)| is_end && head.upgrade.as_deref() == Some(word)).map(|(_, row)| *row);
         message.row.payload_bytes = count(length);
         message.payload_range = head.bytes..len.min(input.bytes.len());
         Step::Message { len }
