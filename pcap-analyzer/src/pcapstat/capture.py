@@ -146,6 +146,8 @@ def open(
     stop_after: int | None = None,
     payload_size: int | None = None,
     mqtt_version: int | None = None,
+    frame_length: int | None = None,
+    frame_delimiter: bytes | None = None,
     show_payload: bool = False,
     show_secrets: bool = False,
     engine: str = "auto",
@@ -166,6 +168,8 @@ def open(
         "stop_after": stop_after,
         "payload_size": payload_size,
         "mqtt_version": mqtt_version,
+        "frame_length": frame_length,
+        "frame_delimiter": frame_delimiter,
         "show_payload": show_payload,
         "show_secrets": show_secrets,
     }

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def version(tshark: str) -> tuple[int, ...]:
     if numbers < OLDEST:
         raise ToolMissing(f"{tshark}: version {match[0]} is too old (install Wireshark 4.0 or newer)")
     return numbers
+
+
+def split_environment(command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return a command without the "NAME=value" words before it, and the environment with them."""
+    words = list(command)
+    environment = dict(os.environ)
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        environment[name] = value
+    return words, environment
 
 
 def folders() -> dict[str, Path]:

@@ -6,7 +6,7 @@ use pcapstat_core::error::{Error, ErrorKind};
 use pcapstat_core::message::Side;
 use pcapstat_core::note::NOTES;
 use pcapstat_core::pipeline::{self, tables, NoRows, Options, Outcome};
-use pcapstat_core::protocols::{Carrier, DecodeAs, Decoding, Port, PROTOCOLS};
+use pcapstat_core::protocols::{Carrier, DecodeAs, Decoding, Framing, Port, PROTOCOLS};
 use pcapstat_core::schema::{Value, TABLES};
 use pcapstat_core::sessions::Choices;
 use pyo3::exceptions::{PyException, PyIndexError, PyRuntimeError, PyValueError};
@@ -146,10 +146,24 @@ fn decode<'py>(py: Python<'py>, protocol: &str, data: &[u8], from_client: bool) 
     rows(py, messages.iter().map(pcapstat_core::schema::messages::Row::values))
 }
 
-/// How many decryption secrets are embedded in captures ahead of their first frame.
+/// The TLS key logs embedded in captures: those ahead of the first frame, or all.
 #[pyfunction]
-fn embedded_secrets(py: Python<'_>, paths: Vec<String>) -> PyResult<usize> {
-    py.detach(|| capture::embedded_secrets(paths.iter().map(|path| Input::named(path)).collect())).map_err(|error| raise(py, &error))
+#[pyo3(signature = (paths, wants_all = false))]
+fn embedded_secrets<'py>(py: Python<'py>, paths: Vec<String>, wants_all: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let inputs = paths.iter().map(|path| Input::named(path)).collect();
+    let secrets = py.detach(|| capture::embedded_secrets(inputs, wants_all)).map_err(|error| raise(py, &error))?;
+    Ok(secrets.iter().map(|secret| PyBytes::new(py, secret)).collect())
+}
+
+fn framing(length: Option<usize>, delimiter: Option<Vec<u8>>) -> PyResult<Framing> {
+    match (length, delimiter) {
+        (None, None) => Ok(Framing::Unknown),
+        (Some(length), None) if length > 0 => Ok(Framing::Length(length)),
+        (None, Some(delimiter)) => {
+            Framing::delimiter(&delimiter).ok_or_else(|| PyValueError::new_err("--frame-delimiter: no delimiter of 1 to 8 bytes"))
+        }
+        _ => Err(PyValueError::new_err("--frame-length and --frame-delimiter: one of them, and a length of 1 or more")),
+    }
 }
 
 /// A capture to be read, in one or several files. Each call makes one pass.
@@ -164,7 +178,7 @@ struct Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
+    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         paths: Vec<String>,
@@ -172,6 +186,8 @@ impl Reader {
         stop_after: Option<u64>,
         payload_size: Option<u32>,
         mqtt_version: Option<u8>,
+        frame_length: Option<usize>,
+        frame_delimiter: Option<Vec<u8>>,
         show_payload: bool,
         show_secrets: bool,
         tshark: Option<Vec<String>>,
@@ -180,7 +196,7 @@ impl Reader {
     ) -> PyResult<Self> {
         let decode_as = decode_as.iter().map(|rule| DecodeAs::parse(rule)).collect::<Result<_, _>>().map_err(PyValueError::new_err)?;
         let choices = Choices { stop_after, payload_size_bytes: payload_size };
-        let decoding = Decoding { mqtt_version };
+        let decoding = Decoding { mqtt_version, framing: framing(frame_length, frame_delimiter)? };
         let options = Options { decode_as, choices, decoding, show_payload, show_secrets, tshark, is_filtered, ..Options::default() };
         Ok(Self { paths, name, options })
     }

@@ -16,6 +16,8 @@ COMMANDS = {
     "exchanges": "The table of exchanges",
     "sessions": "The table of sessions, as sums",
     "notes": "The table of what the capture does not show",
+    "crosscheck": "Where tshark's dissectors and the core differ on a capture",
+    "secrets": "Embed secrets in a capture, or extract them",
     "schema": "The tables' columns: types, units, meaning",
     "completion": "Shell completion for bash, zsh or fish",
 }

@@ -20,6 +20,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
 
 
+class Escaped(click.ParamType):
+    """Bytes written as text, with Python's escapes."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Return the bytes."""
+        if isinstance(value, bytes):
+            return value
+        try:
+            return str(value).encode().decode("unicode_escape").encode("latin-1")
+        except ValueError:
+            self.fail(f"{value!r} cannot be read (write for example '\\n' or '\\x00')", param, ctx)
+
+
 ENGINE_OPTIONS = (
     click.option(
         "--engine",
@@ -53,6 +68,10 @@ def capture_options(command: Command) -> Command:
                 "--payload-size", type=click.IntRange(0), metavar="BYTES", help="Payload of the data messages in encrypted records."
             ),
             click.option("--mqtt-version", type=click.Choice(["3.1", "3.1.1", "5"]), help="Version where no CONNECT was captured."),
+            click.option("--frame-length", type=click.IntRange(1), metavar="BYTES", help="Length of messages in TCP streams of no known protocol."),
+            click.option(
+                "--frame-delimiter", type=Escaped(), metavar="TEXT", help=r"What ends messages in TCP streams of no known protocol: '\r\n', '\x00'."
+            ),
             click.option("--strict", is_flag=True, help="Leave with 4 where a capture has a note."),
             *ENGINE_OPTIONS,
         )

@@ -63,9 +63,9 @@ def choose(wanted: str, paths: Sequence[str], secrets: Secrets, words: Tshark) -
     return Choice("native", "no secrets are given or embedded")
 
 
-def embedded_secrets(paths: Sequence[str]) -> int:
-    """Return how many secrets are embedded; 0 where the capture cannot be read: whoever reads it will say so."""
+def embedded_secrets(paths: Sequence[str]) -> list[bytes]:
+    """Return the key logs embedded ahead of the first frame; none where the capture cannot be read: whoever reads it will say so."""
     try:
         return _native.embedded_secrets(list(paths))
     except _native.NativeError:
-        return 0
+        return []

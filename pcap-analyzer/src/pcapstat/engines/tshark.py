@@ -72,6 +72,17 @@ class Run:
         return ["-n", "-r", self.path, "-X", f"lua_script:{CONTENTS}", "-T", "pdml", "-j", "pcapstat", *options]
 
 
+def without_contents(command: Sequence[str], path: str) -> list[str]:
+    """Return a run's command as it dissects `path` in full, without our post-dissector."""
+    words = list(command)
+    at = words.index("-X")
+    del words[at : at + 2]
+    at = words.index("-j")
+    del words[at : at + 2]
+    words[words.index("-r") + 1] = path
+    return words
+
+
 def opening(secrets: Secrets, folder: Path) -> list[str]:
     """Return the preferences that hand the secrets to tshark. Raises UsageError where they cannot be read."""
     preferences = [preference for identity in map(psk, secrets.psk) for preference in (f"tls.psk:{identity}", f"dtls.psk:{identity}")]

@@ -45,15 +45,19 @@ pub fn open(inputs: Vec<Input>) -> Result<Box<dyn Source>, Error> {
     merge::open(inputs)
 }
 
-/// How many decryption secrets stand in captures ahead of their first frame.
+/// The TLS key logs embedded in captures: those ahead of the first frame, by which it can be decrypted in one pass, or all.
 ///
 /// # Errors
 /// As [`open`].
-pub fn embedded_secrets(inputs: Vec<Input>) -> Result<usize, Error> {
+pub fn embedded_secrets(inputs: Vec<Input>, wants_all: bool) -> Result<Vec<Vec<u8>>, Error> {
     let mut source = open(inputs)?;
-    source.next_frame()?;
-    Ok(source.files().iter().map(|file| file.secrets.len()).sum())
+    while source.next_frame()?.is_some() && wants_all {}
+    let secrets = source.files().into_iter().flat_map(|file| file.secrets);
+    Ok(secrets.filter(|(kind, _)| *kind == TLS_KEY_LOG).map(|(_, data)| data).collect())
 }
+
+/// Type of a decryption secrets block that holds a TLS key log ("TLSK").
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// One captured frame, as the capture file tells it. `captured` borrows the source's buffer until the next frame is read.
 #[derive(Debug, Clone, Copy)]

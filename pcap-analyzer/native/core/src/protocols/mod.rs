@@ -4,6 +4,7 @@ mod choice;
 mod coap;
 mod coap_tcp;
 mod dtls;
+mod framed;
 pub mod framing;
 mod http1;
 mod http2;
@@ -16,6 +17,7 @@ mod xmpp;
 
 pub use choice::{choose, choose_inside, is_port_of, DecodeAs, FoundBy};
 pub use coap::show_inner;
+pub use framed::{Framing, FRAMED};
 pub use tls::show_hidden;
 
 use crate::exchanges::{Exchanges, Moment, Placement};
@@ -100,6 +102,8 @@ pub trait Pairing: Send {
 pub struct Decoding {
     /// MQTT protocol version (3, 4 or 5) of connections whose CONNECT is not in the capture.
     pub mqtt_version: Option<u8>,
+    /// How messages are framed in TCP streams of no protocol that is known.
+    pub framing: Framing,
 }
 
 /// How sure a probe is (retina's vocabulary).
@@ -182,4 +186,5 @@ pub const PROTOCOLS: &[&Protocol] = &[
     &quic::QUIC,
     &quic::frames::QUIC_FRAMES,
     &xmpp::XMPP,
+    &framed::FRAMED,
 ];

@@ -16,7 +16,7 @@ use crate::note;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{by_row, choose, Decoder, FoundBy, Pairing, Protocol};
+use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add_sums, without_message, Session};
 use crate::span::Piece;
 use crate::transport::{Delivery, Seat};
@@ -254,7 +254,9 @@ impl<'s> Back<'s> {
             return None;
         }
         stream.tries += 1;
-        let (protocol, found_by) = choose(&self.rooms.options.decode_as, packet, bytes)?;
+        let chosen = choose(&self.rooms.options.decode_as, packet, bytes);
+        let framed = self.rooms.options.decoding.framing != Framing::Unknown && stream.transport == "tcp";
+        let (protocol, found_by) = chosen.or(framed.then_some((&FRAMED, FoundBy::DecodeAs)))?;
         Some(self.open_conversation(packet, place, protocol, found_by))
     }
 

@@ -1,0 +1,38 @@
+"""pcapstat crosscheck: where tshark's dissectors and the core say different things of a capture."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from pcapstat import errors
+from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+
+
+@click.command("crosscheck")
+@capture_options
+@output_options
+@click.option("--all", "shows_all", is_flag=True, help="Explained differences too, with their reasons.")
+def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, output: str | None, shows_all: bool, **options: Any) -> int:
+    """Compare every field that both know, message by message, in what tshark's dissectors and the core say of a capture.
+
+    A row is a difference. Leaves with 1 where one is not explained.
+    """
+    import pyarrow as pa
+
+    from pcapstat.crosscheck import Difference, differences
+    from pcapstat.formats import FORMATS
+
+    found = [
+        difference for path in [*read, *files] or [""] for difference in differences(opened((path,) if path else (), (), dict(options)))
+    ]
+    unexplained = [difference for difference in found if difference.explanation is None]
+    rows = [asdict(difference) for difference in (found if shows_all else unexplained)]
+    names = {field: pa.int64() if kind == "int" else pa.string() for field, kind in Difference.__annotations__.items()}
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(names.items())))
+    with destination(output) as file:
+        FORMATS[chosen_format(form, output)](table, file, [])
+    click.echo(f"{len(found)} differences, {len(found) - len(unexplained)} of them explained", err=True)
+    return errors.EXIT_CHECK_FAILED if unexplained else errors.EXIT_FINE

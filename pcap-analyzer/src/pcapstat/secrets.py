@@ -1,0 +1,52 @@
+"""Secrets embedded in a capture: pcapng's decryption secrets blocks of TLS key logs."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pcapstat import _native, wireshark
+from pcapstat.capture import stopped
+from pcapstat.engines.tshark import key_log
+from pcapstat.errors import UnreadableCapture, UsageError
+
+LABELS = ("CLIENT_", "SERVER_", "EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA ", "CLIENT_RANDOM", "QUIC_")
+"""First words of lines in a key log (NSS key log format)."""
+
+
+def embed(capture: str, keylog: Sequence[str], output: str) -> None:
+    """Write a copy of a capture with key logs embedded, by Wireshark's editcap.
+
+    Raises UsageError where a key log holds no line of its format, UnreadableCapture where editcap cannot read the capture.
+    """
+    editcap = wireshark.find("editcap")
+    lines = [line for log in keylog for line in key_log(log)]
+    if not any(line.startswith(LABELS) for line in lines):
+        raise UsageError(f"{', '.join(keylog)}: no line of a key log (its lines begin with CLIENT_RANDOM or the like)")
+    with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
+        whole = Path(folder) / "keys.log"
+        whole.write_text("\n".join(lines) + "\n")
+        written = Path(output).with_name(f".{Path(output).name}.part")
+        done = subprocess.run(
+            [editcap, "-F", "pcapng", "--inject-secrets", f"tls,{whole}", capture, str(written)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            written.unlink(missing_ok=True)
+            raise UnreadableCapture(f"{capture}: {done.stderr.strip().splitlines()[-1]} (check it with capinfos)")
+        written.replace(output)
+
+
+def extract(capture: str) -> bytes:
+    """Return the key logs embedded in a capture. Raises UnreadableCapture, UsageError where there are none."""
+    try:
+        secrets = _native.embedded_secrets([capture], wants_all=True)
+    except _native.NativeError as error:
+        raise stopped(error) from None
+    if not secrets:
+        raise UsageError(f"{capture}: no secrets are embedded (embed them with pcapstat secrets embed)")
+    return b"".join(secret if secret.endswith(b"\n") else secret + b"\n" for secret in secrets)
