@@ -1,0 +1,93 @@
+"""Every recording of the project: what each receiver logged is what the tool finds in the capture, decrypted where it has to be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from places import CAPTURES
+
+import pcapstat
+
+LATE_NS = 400_000_000
+"""An application may log a message so much later than the capture stamps it (scheduling on a busy machine)."""
+OLD_TSHARK = {"c-aiocoap-dtls-get": "ECDHE_PSK", "c-aiocoap-dtls-observe": "ECDHE_PSK", "a-californium-dtls-cid-con": "connection ID"}
+"""What Wireshark 4.0 cannot open (DTLS with a pre-shared key and ECDHE, records with a connection ID): the payload size is told instead."""
+WRAPPED = {"c-xmpp-pubsub": 39, "c-xmpp-tls-pubsub": 39}
+"""Bytes of the XML element in a PubSub item around what the application logged."""
+COMPRESSED = ("e-websocket-", "c-aiocoap-ws-")
+"""permessage-deflate: the capture tells how many messages there are, not how many bytes the application sent."""
+
+
+def names() -> list[str]:
+    """Names of all scenarios."""
+    return [path.name.removesuffix(".truth.json") for path in sorted(CAPTURES.glob("*.truth.json"))]
+
+
+def opened(name: str, truth: dict[str, Any]) -> pcapstat.Capture:
+    """Open a recording as a user would, who has its keys and knows what the application sent."""
+    keys = CAPTURES / f"{name}.keys"
+    framing = {"frame_length": truth["parameters"]["size"]} if truth["protocol"] == "TCP" else {}
+    if name in OLD_TSHARK:
+        return pcapstat.open(CAPTURES / f"{name}.pcapng", engine="native", payload_size=10)
+    return pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(keys)] if keys.exists() else [], **framing)
+
+
+def data_to(capture: pcapstat.Capture, address: str) -> list[tuple[int, int]]:
+    """Time and payload bytes of the data messages to an address, in order."""
+    rows = pa.table(capture.messages).select(["is_data", "destination_address", "time_ns", "payload_bytes"]).to_pylist()
+    return [(row["time_ns"], row["payload_bytes"]) for row in rows if row["is_data"] and row["destination_address"] == address]
+
+
+def until(data: list[tuple[int, int]], wanted_bytes: int) -> list[tuple[int, int]]:
+    """Return the first data messages, up to the one with which the wanted bytes are there."""
+    sum_bytes = 0
+    for index, (_, payload_bytes) in enumerate(data):
+        sum_bytes += payload_bytes
+        if sum_bytes >= wanted_bytes:
+            return data[: index + 1]
+    return data
+
+
+def receivers(truth: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the applications that received."""
+    return [application for application in truth["applications"] if application["received"]]
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_was_received_is_in_the_capture(name: str) -> None:
+    """As many bytes as the receiver logged, in data messages to it, over the time that it logged."""
+    truth = json.loads((CAPTURES / f"{name}.truth.json").read_text())
+    capture = opened(name, truth)
+    assert receivers(truth)
+    for receiver in receivers(truth):
+        data, logged = data_to(capture, receiver["endpoint"]), receiver["received"]
+        if name.startswith(COMPRESSED) or name in OLD_TSHARK:
+            first, last = data[0], data[len(logged) - 1]
+        else:
+            sizes = [size_bytes + WRAPPED.get(name, 0) for _, size_bytes, _ in logged]
+            first, last = until(data, sizes[0])[-1], until(data, sum(sizes))[-1]
+            assert sum(payload_bytes for _, payload_bytes in until(data, sum(sizes))) == sum(sizes)
+        assert 0 <= logged[-1][0] - last[0] < LATE_NS
+        assert (last[0] - first[0]) == pytest.approx(logged[-1][0] - logged[0][0], abs=LATE_NS)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if (CAPTURES / f"{name}.keys").exists() and name not in OLD_TSHARK])
+def test_decrypted_parts_add_up_to_the_frames(name: str) -> None:
+    """Opened or not, each byte of a frame is counted once."""
+    sums = pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(CAPTURES / f"{name}.keys")]).sums()
+    sessions = [sums.session(number) for number in range(len(sums))]
+    counted = sum(sum(row["parts"]) for session in sessions for row in session["kinds"]) + sum(row["bytes"] for row in sums.others)
+    directions = [row for session in sessions for row in session["directions"]]
+    counted += sum(sum(row["control_parts"]) + sum(row["unassigned_parts"]) for row in directions)
+
+    assert counted == sum(row["frame_bytes"] for row in sums.captures)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if (CAPTURES / f"{name}.keys").exists() and name not in OLD_TSHARK])
+def test_nothing_stays_closed_where_the_keys_are_there(name: str) -> None:
+    """No session of a recording with its keys keeps the note that its content is encrypted."""
+    capture = pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(CAPTURES / f"{name}.keys")])
+    assert "encrypted" not in {note["note"] for note in pa.table(capture.notes).to_pylist()}
