@@ -44,6 +44,7 @@ class Reader:
         decode_as: list[str] = ...,
         stop_after: int | None = None,
         payload_size: int | None = None,
+        receiver: str | None = None,
         mqtt_version: int | None = None,
         frame_length: int | None = None,
         frame_delimiter: bytes | None = None,

@@ -1,7 +1,7 @@
 """A second opinion: what tshark's own dissectors say of a capture, compared with what the core says, message by message and field by field.
 
-The two share nothing but the names of fields (`wireshark` in the rows of protocols). Differences that are known, with their reason, stand in
-`explained.csv`, a row each: pattern of capture, protocol, kind of message, column, reason; `*` stands for any.
+The two share nothing but the names of fields (`wireshark` in the rows of protocols). Differences that are known stand in `explained.csv`
+with their reason: pattern of capture, protocol, kind of message, column, reason; `*` stands for any.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
+from pcapstat.metrics.sessions import SessionFigures
 
 LATE_NS = 400_000_000
 """An application may log a message so much later than the capture stamps it (scheduling on a busy machine)."""
@@ -26,13 +27,13 @@ def names() -> list[str]:
     return [path.name.removesuffix(".truth.json") for path in sorted(CAPTURES.glob("*.truth.json"))]
 
 
-def opened(name: str, truth: dict[str, Any]) -> pcapstat.Capture:
+def opened(name: str, truth: dict[str, Any], **options: Any) -> pcapstat.Capture:
     """Open a recording as a user would, who has its keys and knows what the application sent."""
     keys = CAPTURES / f"{name}.keys"
     framing = {"frame_length": truth["parameters"]["size"]} if truth["protocol"] == "TCP" else {}
     if name in OLD_TSHARK:
-        return pcapstat.open(CAPTURES / f"{name}.pcapng", engine="native", payload_size=10)
-    return pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(keys)] if keys.exists() else [], **framing)
+        return pcapstat.open(CAPTURES / f"{name}.pcapng", engine="native", payload_size=10, receiver="client", **options)
+    return pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(keys)] if keys.exists() else [], **framing, **options)
 
 
 def data_to(capture: pcapstat.Capture, address: str) -> list[tuple[int, int]]:
@@ -91,3 +92,31 @@ def test_nothing_stays_closed_where_the_keys_are_there(name: str) -> None:
     """No session of a recording with its keys keeps the note that its content is encrypted."""
     capture = pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(CAPTURES / f"{name}.keys")])
     assert "encrypted" not in {note["note"] for note in pa.table(capture.notes).to_pylist()}
+
+
+SEVERAL = ("d-aiocoap-10kb", "d-aiocoap-1mb", "d-aiocoap-put-10kb", "e-californium-1920", "c-aiocoap-ws-observe", "c-libcoap-")
+"""A message of the application takes several of the protocol (block-wise transfers) or a session of its own (libcoap's client), or frames
+beside the data cannot be told from it."""
+
+
+@pytest.mark.parametrize("name", [name for name in names() if not name.startswith(SEVERAL)])
+def test_the_summary_ends_where_the_receiver_did(name: str) -> None:
+    """With the number of messages that the receiver logged, its session has their bytes and a ΔTime that ends where the last was logged."""
+    truth = json.loads((CAPTURES / f"{name}.truth.json").read_text())
+    for receiver in receivers(truth):
+        logged = receiver["received"]
+        capture = opened(name, truth, stop_after=len(logged))
+        sessions = [session for session in capture.summary().sessions if receives(session, receiver["endpoint"])]
+        (session,) = [session for session in sessions if session.data_messages == len(logged)]
+        if not name.startswith(COMPRESSED):
+            assert session.data_bytes == sum(size_bytes + WRAPPED.get(name, 0) for _, size_bytes, _ in logged)
+        assert session.time2_s is not None
+        assert session.delta_time_s is not None
+        # Time2 may be the receiver's acknowledgement, which is sent after the data is there
+        assert session.time2_s == pytest.approx(logged[-1][0] / 1e9, abs=LATE_NS / 1e9)
+        assert session.delta_time_s >= (logged[-1][0] - logged[0][0]) / 1e9 - LATE_NS / 1e9
+
+
+def receives(session: SessionFigures, address: str) -> bool:
+    """Whether the data of a session goes to an address."""
+    return {"client": session.client, "server": session.server}[session.receiver].startswith(f"{address}:")

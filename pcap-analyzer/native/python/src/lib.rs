@@ -178,13 +178,14 @@ struct Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
+    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, receiver = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         paths: Vec<String>,
         decode_as: Vec<String>,
         stop_after: Option<u64>,
         payload_size: Option<u32>,
+        receiver: Option<&str>,
         mqtt_version: Option<u8>,
         frame_length: Option<usize>,
         frame_delimiter: Option<Vec<u8>>,
@@ -195,7 +196,13 @@ impl Reader {
         name: Option<String>,
     ) -> PyResult<Self> {
         let decode_as = decode_as.iter().map(|rule| DecodeAs::parse(rule)).collect::<Result<_, _>>().map_err(PyValueError::new_err)?;
-        let choices = Choices { stop_after, payload_size_bytes: payload_size };
+        let receiver = match receiver {
+            None => None,
+            Some("client") => Some(Side::Client),
+            Some("server") => Some(Side::Server),
+            Some(_) => return Err(PyValueError::new_err("--receiver: client or server")),
+        };
+        let choices = Choices { stop_after, payload_size_bytes: payload_size, receiver };
         let decoding = Decoding { mqtt_version, framing: framing(frame_length, frame_delimiter)? };
         let options = Options { decode_as, choices, decoding, show_payload, show_secrets, tshark, is_filtered, ..Options::default() };
         Ok(Self { paths, name, options })

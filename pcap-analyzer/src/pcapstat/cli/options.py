@@ -67,10 +67,14 @@ def capture_options(command: Command) -> Command:
             click.option(
                 "--payload-size", type=click.IntRange(0), metavar="BYTES", help="Payload of the data messages in encrypted records."
             ),
+            click.option("--receiver", type=click.Choice(["client", "server"]), help="Who receives the data; its own is none."),
             click.option("--mqtt-version", type=click.Choice(["3.1", "3.1.1", "5"]), help="Version where no CONNECT was captured."),
-            click.option("--frame-length", type=click.IntRange(1), metavar="BYTES", help="Length of messages in TCP streams of no known protocol."),
+            click.option("--frame-length", type=click.IntRange(1), metavar="BYTES", help="Length of messages in unknown TCP streams."),
             click.option(
-                "--frame-delimiter", type=Escaped(), metavar="TEXT", help=r"What ends messages in TCP streams of no known protocol: '\r\n', '\x00'."
+                "--frame-delimiter",
+                type=Escaped(),
+                metavar="TEXT",
+                help=r"What ends messages in unknown TCP streams: '\r\n', '\x00'.",
             ),
             click.option("--strict", is_flag=True, help="Leave with 4 where a capture has a note."),
             *ENGINE_OPTIONS,

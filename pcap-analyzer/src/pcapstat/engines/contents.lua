@@ -36,12 +36,27 @@ local function is_protocol(name)
     return name ~= "" and not SECURITY[name] and not name:find(".", 1, true)
 end
 
+local TRANSPORT = { tcp = true, udp = true, ["tcp."] = true, ["udp."] = true }
+
+-- The index behind the last field of TCP or UDP. Most fields of a frame stand before it.
+local function behind_transport(infos)
+    for at = #infos, 1, -1 do
+        local name = infos[at].name
+        if TRANSPORT[name] or TRANSPORT[name:sub(1, 4)] then
+            return at + 1
+        end
+    end
+    return 1
+end
+
 -- Records and sources of a frame, in the order of the tree.
 local function gather()
     local records, hidden, sources, inner = {}, {}, {}, {}
     local last, disguised, number, wants_frames
     local is_quic = false
-    for _, info in ipairs({ all_field_infos() }) do
+    local infos = { all_field_infos() }
+    for at = behind_transport(infos), #infos do
+        local info = infos[at]
         local name = info.name
         is_quic = is_quic or name == "quic"
         if is_quic then
@@ -81,7 +96,29 @@ local function gather()
     return records, hidden, sources, inner
 end
 
+-- Fields without which there is nothing to tell. Those that this version of Wireshark does not know are left out.
+local TELLING = {}
+for _, name in ipairs({ "tls.app_data", "tls.record.opaque_type", "dtls.app_data", "quic.protected_payload", "oscore.code" }) do
+    local is_known, field = pcall(Field.new, name)
+    if is_known then
+        TELLING[#TELLING + 1] = field
+    end
+end
+
+local function is_telling()
+    for _, field in ipairs(TELLING) do
+        if field() then
+            return true
+        end
+    end
+    return false
+end
+
 function contents.dissector(_, _, tree)
+    -- looking through all fields is most of what the engine costs
+    if not is_telling() then
+        return
+    end
     local records, hidden, sources, inner = gather()
     if #records + #hidden + #inner == 0 then
         return

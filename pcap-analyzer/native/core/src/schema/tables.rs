@@ -123,8 +123,8 @@ table! {
         hop_limit: Option<u8> [""],
         /// Whether an OSCORE option is there (RFC 8613 §2): the real code, options and payload are inside.
         is_oscore: bool [""],
-        /// Code of the outer message where what OSCORE protects was opened: code, options and payload are then the inner message's.
-        outer_code: Option<u8> [""],
+        /// Code of the inner message (oscore.code) where what OSCORE protects was opened: variant, options and payload are then the inner message's.
+        inner_code: Option<u8> [""],
         /// MQTT QoS (MQTT 5 §3.3.1.2): of a PUBLISH.
         qos: Option<u8> [""],
         /// MQTT DUP flag (MQTT 5 §3.3.1.1): of a PUBLISH.

@@ -123,6 +123,8 @@ pub struct Choices {
     pub stop_after: Option<u64>,
     /// Payload of the data messages inside encrypted records.
     pub payload_size_bytes: Option<u32>,
+    /// Who receives the data; what this side sends is then none.
+    pub receiver: Option<Side>,
 }
 
 impl Session {
@@ -213,6 +215,9 @@ impl Session {
 
     #[inline]
     fn count_data(&mut self, message: &mut Message, placement: &Placement, from: Side, choices: &Choices, parts: &Parts) {
+        if choices.receiver == Some(from) {
+            return;
+        }
         let payload_bytes = if placement.is_data { Some(message.payload_bytes) } else { hidden_payload(message, choices) };
         let Some(payload_bytes) = payload_bytes else { return };
         message.row.is_data = true;

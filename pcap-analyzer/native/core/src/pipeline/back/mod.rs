@@ -412,6 +412,9 @@ impl<'s> Back<'s> {
         stream.count_held();
         let frames: u64 = stream.waiting.iter().flat_map(|both| both.iter()).map(|waiting| waiting.frames).sum();
         let bytes: u64 = stream.waiting.iter().flat_map(|both| both.iter()).flat_map(|waiting| waiting.parts).sum();
+        if frames == 0 {
+            return;
+        }
         let port = stream.client.port.min(stream.server.port);
         let sums = [self.unmatched.entry((stream.transport, port)).or_default(), self.others.entry(stream.transport).or_default()];
         for (frame_sum, byte_sum) in sums {

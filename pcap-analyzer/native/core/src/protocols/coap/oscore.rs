@@ -11,8 +11,7 @@ pub fn show_inner(message: &mut Message, plaintext: &[u8]) {
     let mut cursor = Cursor::new(plaintext);
     let (Ok(code), Some(tag_bytes)) = (cursor.u8(), message.opaque_bytes.checked_sub(plain_bytes)) else { return };
     let observe = message.observe;
-    message.row.outer_code = message.code;
-    message.row.code = Some(code);
+    message.row.inner_code = Some(code);
     message.row.variant = variant(code);
     message.facts.is_opening = is_request(code);
     message.facts.is_encrypted = false;
@@ -41,7 +40,7 @@ mod tests {
 
         show_inner(&mut message, &[0x01, 0xb3, 0x74, 0x76, 0x31]);
 
-        assert_eq!((Some(1), "GET", Some("tv1")), (message.code, message.variant, message.uri_path.get()));
+        assert_eq!((Some(2), Some(1), "GET", Some("tv1")), (message.code, message.inner_code, message.variant, message.uri_path.get()));
         assert_eq!((10, 4, 12, 0), (message.header_bytes, message.option_bytes, message.security_bytes, message.payload_bytes));
     }
 }

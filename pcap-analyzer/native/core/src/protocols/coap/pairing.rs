@@ -96,6 +96,11 @@ const fn alone(exchange: ExchangeId) -> Placement {
     Placement { exchange: Some(exchange), is_data: false, is_retransmission: false, acknowledgement: Acknowledgement::None }
 }
 
+/// The code that the application means: the inner message's, where OSCORE's was opened.
+fn code_of(message: &Message) -> Option<u8> {
+    message.inner_code.or(message.code)
+}
+
 impl Pairing for Talk {
     #[inline]
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
@@ -140,7 +145,7 @@ impl Talk {
     #[inline]
     fn repeated(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Option<Placement> {
         let sent = self.sender(from).ids.get(&message.message_id?)?;
-        if !sent.is_alive(at.time_ns) || Some(sent.code) != message.code {
+        if !sent.is_alive(at.time_ns) || Some(sent.code) != code_of(message) {
             return None;
         }
         exchanges.repeat(sent.exchange, message, at, matches!(sent.role, Role::Request | Role::Notification | Role::Ping));
@@ -153,7 +158,7 @@ impl Talk {
         let sent = Sent {
             time_ns: at.time_ns,
             exchange: placement.exchange.unwrap_or_default(),
-            code: message.code.unwrap_or(0),
+            code: code_of(message).unwrap_or(0),
             role: if placement.exchange.is_some() { role } else { Role::Unmatched },
             is_con: message.kind == "CON",
             is_acknowledged: false,
@@ -184,7 +189,7 @@ impl Talk {
             exchanges.repeat(sent.exchange, message, at, false);
             return Placement { is_retransmission: true, ..alone(sent.exchange) };
         }
-        match (message.kind, message.code) {
+        match (message.kind, code_of(message)) {
             ("RST", _) => self.reset(message, &sent, peer, at, exchanges),
             (_, Some(0) | None) => acknowledged(message, &sent, at, exchanges),
             _ => self.response(message, from, Some(sent.exchange), at, exchanges).0,
@@ -214,7 +219,7 @@ impl Talk {
     /// A message that is not a repetition, an ACK or a RST.
     #[inline]
     fn new_message(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> (Placement, Role) {
-        match message.code {
+        match code_of(message) {
             Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request),
             Some(0 | 226) => (alone(exchanges.open("ping", message, from, at)), Role::Ping),
             _ => self.response(message, from, None, at, exchanges),
@@ -272,7 +277,7 @@ impl Talk {
         if request.is_con {
             exchanges.acknowledge(exchange, at);
         }
-        let is_last = !requester.follow_blocks(message, exchange, false) && message.code != Some(95);
+        let is_last = !requester.follow_blocks(message, exchange, false) && code_of(message) != Some(95);
         requester.answered(message, &request, is_last, at, exchanges);
         if is_last {
             exchanges.respond(exchange, at);
@@ -314,7 +319,7 @@ fn finish(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges
 }
 
 fn is_success(message: &Message) -> bool {
-    message.code.is_some_and(|code| code >> 5 == 2)
+    code_of(message).is_some_and(|code| code >> 5 == 2)
 }
 
 fn add_data(exchange: ExchangeId, message: &Message, is_data: bool, exchanges: &mut Exchanges) {
@@ -347,7 +352,7 @@ fn kind(message: &Message) -> &'static str {
     if message.observe == Some(0) {
         return "observe";
     }
-    let method = usize::from(message.code.unwrap_or(0)).wrapping_sub(1);
+    let method = usize::from(code_of(message).unwrap_or(0)).wrapping_sub(1);
     KINDS.get(method).map_or("request", |(plain, _)| plain)
 }
 
