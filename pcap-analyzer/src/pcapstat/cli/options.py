@@ -20,19 +20,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
 
 
-class Escaped(click.ParamType):
-    """Bytes written as text, with Python's escapes."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return the bytes."""
-        if isinstance(value, bytes):
-            return value
-        try:
-            return str(value).encode().decode("unicode_escape").encode("latin-1")
-        except ValueError:
-            self.fail(f"{value!r} cannot be read (write for example '\\n' or '\\x00')", param, ctx)
+def unescaped(context: click.Context, parameter: click.Parameter, value: str | None) -> bytes | None:
+    """Read bytes written as text with Python's escapes."""
+    if value is None:
+        return None
+    try:
+        return value.encode().decode("unicode_escape").encode("latin-1")
+    except ValueError:
+        raise click.BadParameter(f"{value!r} cannot be read (write for example '\\n' or '\\x00')", context, parameter) from None
 
 
 ENGINE_OPTIONS = (

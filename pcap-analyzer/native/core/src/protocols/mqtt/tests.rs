@@ -14,7 +14,7 @@ fn decode(decoder: &mut Mqtt, bytes: &[u8], from: Side) -> (Message, Step) {
 }
 
 fn of_version(version: u8) -> Mqtt {
-    Mqtt::new(&Decoding { mqtt_version: Some(version) })
+    Mqtt::new(&Decoding { mqtt_version: Some(version), ..Decoding::default() })
 }
 
 #[test]
