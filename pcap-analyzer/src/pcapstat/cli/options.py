@@ -67,7 +67,7 @@ def capture_options(command: Command) -> Command:
             click.option("--frame-length", type=click.IntRange(1), metavar="BYTES", help="Length of messages in unknown TCP streams."),
             click.option(
                 "--frame-delimiter",
-                type=Escaped(),
+                callback=unescaped,
                 metavar="TEXT",
                 help=r"What ends messages in unknown TCP streams: '\r\n', '\x00'.",
             ),

@@ -177,7 +177,7 @@ mod tests {
             match (CoapTcp { is_framed: false }).next(Input::whole(&bytes), Side::Client, &mut message) {
                 Step::Message { len } => {
                     prop_assert!(len > 0 && len <= bytes.len());
-                    prop_assert_eq!(len, (message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
+                    prop_assert_eq!(len, (message.security_bytes + message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
                 }
                 Step::NeedMore { at_least } => prop_assert!(at_least > bytes.len()),
                 Step::Malformed { len, .. } => prop_assert!(len > 0 && len <= bytes.len()),

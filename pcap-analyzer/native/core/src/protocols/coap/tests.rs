@@ -248,7 +248,7 @@ proptest! {
         match Coap.next(Input { bytes: captured, wire_bytes }, Side::Client, &mut message) {
             Step::Message { len } => {
                 prop_assert_eq!(len, wire_bytes);
-                prop_assert_eq!(len, (message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
+                prop_assert_eq!(len, (message.security_bytes + message.header_bytes + message.option_bytes + message.payload_bytes + message.opaque_bytes) as usize);
             }
             Step::Malformed { len, .. } => prop_assert_eq!(len, wire_bytes),
             Step::NeedMore { .. } => prop_assert!(false),
