@@ -2,10 +2,12 @@
 
 use crate::capture::Frame;
 use crate::layer::Layer;
+use crate::link::ieee802154::LinkAddresses;
+use crate::link::sixlowpan::{self, Adapted, Expanded, Tag};
 use crate::link::{self, Inside, LinkType};
 use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
 use crate::network::{self, Ip};
-use crate::note::{Notes, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
+use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet};
 use crate::transport_headers as transport;
 
@@ -103,7 +105,54 @@ impl Opener {
                 context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
                 self.ip(inside, context)
             }
+            Inside::LowPan(inside, addresses) => {
+                context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
+                self.low_pan(inside, addresses, context)
+            }
             Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
+        }
+    }
+
+    /// IPv6 in 6LoWPAN's form: the headers are written out, and what that made longer is taken off their bytes again.
+    fn low_pan(&mut self, layer: Layer<'_>, addresses: LinkAddresses, context: &mut Context<'_>) -> Found {
+        match sixlowpan::open(layer, addresses) {
+            Adapted::Packet(expanded) => {
+                let (bytes, wire_bytes) = context.write_out(&expanded);
+                let found = self.ip(Layer::new(&bytes, wire_bytes), context);
+                self.keep(found, bytes)
+            }
+            Adapted::First(tag, expanded) => {
+                let (bytes, wire_bytes) = context.write_out(&expanded);
+                self.low_pan_fragment(tag, 0, Layer::new(&bytes, wire_bytes), context)
+            }
+            Adapted::Later(tag, offset, header_bytes, data) => {
+                context.account.ip += i64::from(header_bytes);
+                self.low_pan_fragment(tag, offset, data, context)
+            }
+            Adapted::Other => Found::Other("6lowpan"),
+        }
+    }
+
+    /// RFC 4944 §5.3: every fragment tells the datagram's length.
+    fn low_pan_fragment(&mut self, tag: Tag, offset: u32, data: Layer<'_>, context: &mut Context<'_>) -> Found {
+        let arrival = Arrival {
+            key: Key::LowPan(tag.addresses.source.bytes(), tag.addresses.destination.bytes(), tag.tag, tag.size),
+            offset,
+            wire_bytes: data.wire_bytes,
+            captured: data.captured,
+            total: Some(tag.size.into()),
+            protocol: IPV6,
+            file: context.file,
+            frame: context.number,
+            time_ns: context.time_ns,
+        };
+        match self.fragments.add(&arrival, &mut context.account, context.notes) {
+            Verdict::Held => Found::Held,
+            Verdict::Refused => Found::Other("6lowpan"),
+            Verdict::Whole(whole) => {
+                let found = self.ip(Layer::new(&whole.bytes, whole.wire_bytes), context);
+                self.keep(found, whole.bytes)
+            }
         }
     }
 
@@ -160,6 +209,7 @@ impl Opener {
                 context.account.ip += i64::from(ip.rest.wire_bytes) - i64::from(inside.wire_bytes);
                 self.ip(inside, context)
             }
+            Inside::LowPan(..) => Found::Other(name),
             Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
         }
     }
@@ -286,6 +336,17 @@ impl<'n> Context<'n> {
         };
         let place = Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false };
         Found::Packet(packet, place)
+    }
+
+    /// The bytes of a packet with its headers written out, and its length.
+    fn write_out(&mut self, expanded: &Expanded<'_>) -> (Vec<u8>, u32) {
+        self.account.ip += expanded.ip_surplus;
+        self.account.transport += expanded.transport_surplus;
+        if expanded.is_context_unknown {
+            self.notes.add(CONTEXT_UNKNOWN, None, self.file, self.number, String::new);
+        }
+        let wire_bytes = u32::try_from(expanded.headers.len()).unwrap_or(u32::MAX).saturating_add(expanded.rest.wire_bytes);
+        ([&expanded.headers, expanded.rest.captured].concat(), wire_bytes)
     }
 
     #[cold]

@@ -1,10 +1,13 @@
 //! Link layers: one envelope a file. `LINK_TYPES` is the table by LINKTYPE number (<https://www.tcpdump.org/linktypes.html>).
 
 mod ethernet;
+mod ieee80211;
+pub mod ieee802154;
 mod linux_sll;
 mod loopback;
 mod ppp;
 mod raw_ip;
+pub mod sixlowpan;
 
 use crate::layer::Layer;
 
@@ -13,6 +16,8 @@ use crate::layer::Layer;
 pub enum Inside<'a> {
     /// An IPv4 or IPv6 packet, with what stands behind it in the frame.
     Ip(Layer<'a>),
+    /// IPv6 in 6LoWPAN's form, between these link addresses.
+    LowPan(Layer<'a>, ieee802154::LinkAddresses),
     /// Something else, by Wireshark's filter name.
     Other(&'static str),
     /// Cut by the snap length before it could be told; the name of the layer that is cut.
@@ -43,12 +48,18 @@ pub const LINK_TYPES: &[LinkType] = &[
     LinkType { number: 51, name: "pppoes", is_ethernet: false, open: ethernet::pppoe_session },
     LinkType { number: 101, name: "raw", is_ethernet: false, open: raw_ip::open },
     LinkType { number: 104, name: "chdlc", is_ethernet: false, open: ppp::open_cisco },
+    LinkType { number: 105, name: "wlan", is_ethernet: false, open: ieee80211::open },
     LinkType { number: 108, name: "loop", is_ethernet: false, open: loopback::open },
     LinkType { number: 113, name: "sll", is_ethernet: true, open: linux_sll::open_v1 },
+    LinkType { number: 127, name: "radiotap", is_ethernet: false, open: ieee80211::open_radiotap },
+    LinkType { number: 192, name: "ppi", is_ethernet: false, open: ieee80211::open_ppi },
+    LinkType { number: 195, name: "wpan", is_ethernet: false, open: ieee802154::open_with_fcs },
     LinkType { number: 204, name: "ppp", is_ethernet: false, open: ppp::open_with_direction },
     LinkType { number: 228, name: "raw", is_ethernet: false, open: raw_ip::open },
     LinkType { number: 229, name: "raw", is_ethernet: false, open: raw_ip::open },
+    LinkType { number: 230, name: "wpan", is_ethernet: false, open: ieee802154::open },
     LinkType { number: 276, name: "sll", is_ethernet: true, open: linux_sll::open_v2 },
+    LinkType { number: 283, name: "wpan-tap", is_ethernet: false, open: ieee802154::open_tap },
 ];
 
 /// The row of a link type.

@@ -1,0 +1,181 @@
+//! IEEE 802.15.4 MAC frames (2006 §7.2, 2015 §7.2), with and without check sequence, and behind the TAP header.
+
+use super::{sixlowpan, Inside};
+use crate::bytes::{Cursor, Short};
+use crate::layer::Layer;
+
+/// A link address; what an IPv6 interface identifier is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkAddress {
+    /// None in the frame.
+    #[default]
+    Absent,
+    /// 16 bits, with the PAN it is in.
+    Short(u16, u16),
+    /// EUI-64.
+    Extended([u8; 8]),
+}
+
+impl LinkAddress {
+    /// As eight bytes, to tell addresses apart.
+    #[must_use]
+    pub const fn bytes(self) -> [u8; 8] {
+        match self {
+            Self::Absent => [0; 8],
+            Self::Short(pan, short) => {
+                let ([p0, p1], [s0, s1]) = (pan.to_be_bytes(), short.to_be_bytes());
+                [p0, p1, 0, 0xff, 0xfe, 0, s0, s1]
+            }
+            Self::Extended(octets) => octets,
+        }
+    }
+}
+
+/// Sender and receiver of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkAddresses {
+    /// Sender.
+    pub source: LinkAddress,
+    /// Receiver.
+    pub destination: LinkAddress,
+}
+
+/// LINKTYPE_IEEE802_15_4_WITHFCS: the last two bytes are a check sequence.
+pub(super) fn open_with_fcs(layer: Layer<'_>) -> Inside<'_> {
+    open(layer.cap(layer.wire_bytes.saturating_sub(2)))
+}
+
+/// LINKTYPE_IEEE802_15_4_TAP: a header of type-length-values, one of which tells the check sequence's length.
+pub(super) fn open_tap(layer: Layer<'_>) -> Inside<'_> {
+    let Some(&[_, _, l0, l1]) = layer.first() else { return Inside::Cut("wpan-tap") };
+    let length = usize::from(u16::from_le_bytes([l0, l1]));
+    let Some(mut values) = layer.captured.get(4..length) else { return Inside::Cut("wpan-tap") };
+    let mut fcs_bytes = 0;
+    while let Some((&[t0, t1, l0, l1], after)) = values.split_first_chunk() {
+        let value_bytes = usize::from(u16::from_le_bytes([l0, l1]));
+        if let (0, Some(kind)) = (u16::from_le_bytes([t0, t1]), after.first()) {
+            fcs_bytes = u32::from(*kind) * 2;
+        }
+        values = after.get(value_bytes.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    let frame = layer.strip(length);
+    open(frame.cap(frame.wire_bytes.saturating_sub(fcs_bytes)))
+}
+
+/// A frame without check sequence.
+pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
+    let mut cursor = Cursor::new(layer.captured);
+    match header(&mut cursor) {
+        Ok(Header::Data { addresses, mic_bytes }) => {
+            let inside = layer.strip(cursor.offset());
+            let inside = inside.cap(inside.wire_bytes.saturating_sub(mic_bytes));
+            match inside.u8(0) {
+                Some(dispatch) if sixlowpan::is_dispatch(dispatch) => Inside::LowPan(inside, addresses),
+                Some(_) => Inside::Other("wpan"),
+                None if inside.is_cut() => Inside::Cut("wpan"),
+                None => Inside::Other("wpan"),
+            }
+        }
+        Ok(Header::Other) => Inside::Other("wpan"),
+        Err(_) if layer.is_cut() || layer.wire_bytes == 0 => Inside::Cut("wpan"),
+        Err(_) => Inside::Other("wpan"),
+    }
+}
+
+enum Header {
+    /// A data frame that can be read, with the length of its message integrity code.
+    Data { addresses: LinkAddresses, mic_bytes: u32 },
+    /// Beacon, acknowledgement, command, or encrypted.
+    Other,
+}
+
+/// Frame control: frame type in bits 0 to 2, then security, pending, acknowledgement request, PAN ID compression, reserved, sequence number
+/// suppression, information elements, destination mode (2 bits), version (2 bits), source mode (2 bits).
+fn header(cursor: &mut Cursor<'_>) -> Result<Header, Short> {
+    const DATA: u16 = 1;
+    let control = u16::from_le_bytes(cursor.array()?);
+    let (version, destination_mode, source_mode) = (control >> 12 & 3, control >> 10 & 3, control >> 14);
+    if control & 7 != DATA || version == 3 || destination_mode == 1 || source_mode == 1 {
+        return Ok(Header::Other);
+    }
+    if version < 2 || control & 0x0100 == 0 {
+        cursor.u8()?;
+    }
+    let (destination_pan, source_pan) = pans(version, destination_mode, source_mode, control & 0x40 != 0);
+    let pan = if destination_pan { u16::from_le_bytes(cursor.array()?) } else { 0xffff };
+    let destination = address(cursor, destination_mode, pan)?;
+    let pan = if source_pan { u16::from_le_bytes(cursor.array()?) } else { pan };
+    let source = address(cursor, source_mode, pan)?;
+    let mic_bytes = match control & 8 {
+        0 => 0,
+        _ => match security(cursor)? {
+            Some(mic_bytes) => mic_bytes,
+            None => return Ok(Header::Other),
+        },
+    };
+    if version == 2 && control & 0x0200 != 0 {
+        information_elements(cursor)?;
+    }
+    Ok(Header::Data { addresses: LinkAddresses { source, destination }, mic_bytes })
+}
+
+/// Which PAN identifiers are there (2015, table 7-2; before, the source's is left out with compression).
+const fn pans(version: u16, destination_mode: u16, source_mode: u16, is_compressed: bool) -> (bool, bool) {
+    match (version, destination_mode, source_mode) {
+        (2, 0, 0) => (is_compressed, false),
+        (2, _, 0) => (!is_compressed, false),
+        (2, 0, _) => (false, !is_compressed),
+        (2, 3, 3) => (!is_compressed, false),
+        _ => (destination_mode != 0, source_mode != 0 && !is_compressed),
+    }
+}
+
+fn address(cursor: &mut Cursor<'_>, mode: u16, pan: u16) -> Result<LinkAddress, Short> {
+    Ok(match mode {
+        2 => LinkAddress::Short(pan, u16::from_le_bytes(cursor.array()?)),
+        3 => LinkAddress::Extended(u64::from_le_bytes(cursor.array()?).to_be_bytes()),
+        _ => LinkAddress::Absent,
+    })
+}
+
+/// Auxiliary security header (§9.4): the length of the integrity code, or none where the content is encrypted.
+fn security(cursor: &mut Cursor<'_>) -> Result<Option<u32>, Short> {
+    let control = cursor.u8()?;
+    if control & 0x20 == 0 {
+        cursor.u32()?;
+    }
+    cursor.take(match control >> 3 & 3 {
+        0 => 0,
+        1 => 1,
+        2 => 5,
+        _ => 9,
+    })?;
+    Ok(match control & 7 {
+        0 => Some(0),
+        1 => Some(4),
+        2 => Some(8),
+        3 => Some(16),
+        _ => None,
+    })
+}
+
+/// Header information elements up to a termination, and payload ones after the first kind of it (2015 §7.4).
+fn information_elements(cursor: &mut Cursor<'_>) -> Result<(), Short> {
+    while cursor.rest().len() >= 2 {
+        let element = u16::from_le_bytes(cursor.array()?);
+        cursor.take(usize::from(element & 0x7f))?;
+        match element >> 7 & 0xff {
+            0x7e => break,
+            0x7f => return Ok(()),
+            _ => {}
+        }
+    }
+    while cursor.rest().len() >= 2 {
+        let element = u16::from_le_bytes(cursor.array()?);
+        cursor.take(usize::from(element & 0x7ff))?;
+        if element >> 11 & 0xf == 0xf {
+            break;
+        }
+    }
+    Ok(())
+}
