@@ -92,7 +92,7 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
         for row in cells:
             write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
     if left_out:
-        write(file, f"\n{len(left_out)} more columns: choose with --columns, list with pcapstat schema\n")
+        write(file, f"\n{len(left_out)} more columns: wider output, --columns or another --format shows them\n")
 
 
 def fit(names: list[str], widths: list[int], filled: list[bool], width: int) -> tuple[list[int], list[str]]:

@@ -1,0 +1,223 @@
+"""MQTT control packets: MQTT 5 §2 and §3; of MQTT 3.1.1 the same without property length and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pcapstat.errors import UsageError
+from pcapstat.theory.size import Line, Size, exactly, size
+
+PROPERTIES: dict[str, tuple[int, str]] = {
+    "Payload Format Indicator": (1, "byte"),
+    "Message Expiry Interval": (2, "four"),
+    "Content Type": (3, "text"),
+    "Response Topic": (8, "text"),
+    "Correlation Data": (9, "binary"),
+    "Subscription Identifier": (11, "variable"),
+    "Session Expiry Interval": (17, "four"),
+    "Assigned Client Identifier": (18, "text"),
+    "Server Keep Alive": (19, "two"),
+    "Authentication Method": (21, "text"),
+    "Authentication Data": (22, "binary"),
+    "Request Problem Information": (23, "byte"),
+    "Will Delay Interval": (24, "four"),
+    "Request Response Information": (25, "byte"),
+    "Response Information": (26, "text"),
+    "Server Reference": (28, "text"),
+    "Reason String": (31, "text"),
+    "Receive Maximum": (33, "two"),
+    "Topic Alias Maximum": (34, "two"),
+    "Topic Alias": (35, "two"),
+    "Maximum QoS": (36, "byte"),
+    "Retain Available": (37, "byte"),
+    "User Property": (38, "pair"),
+    "Maximum Packet Size": (39, "four"),
+    "Wildcard Subscription Available": (40, "byte"),
+    "Subscription Identifier Available": (41, "byte"),
+    "Shared Subscription Available": (42, "byte"),
+}
+"""Identifier and type of each property (MQTT 5 §2.2.2.2)."""
+MOST_REMAINING = 268_435_455
+
+
+def variable_bytes(value: int) -> int:
+    """Return the length of a Variable Byte Integer in its shortest form (MQTT 5 §1.5.5). Raises UsageError beyond its range."""
+    if not 0 <= value <= MOST_REMAINING:
+        raise UsageError(f"{value} does not fit a Variable Byte Integer (at most {MOST_REMAINING})")
+    return 1 if value < 128 else 2 if value < 16384 else 3 if value < 2_097_152 else 4
+
+
+def property_bytes(name: str, value: str) -> int:
+    """Return the length of a property with its identifier. A User Property's value is written "name=value"; binary data in hexadecimal."""
+    if name not in PROPERTIES:
+        raise UsageError(f"no MQTT property {name} (there are: {', '.join(PROPERTIES)})")
+    kind = PROPERTIES[name][1]
+    if kind == "pair":
+        key, _, text = value.partition("=")
+        return 1 + 2 + len(key.encode()) + 2 + len(text.encode())
+    if kind in {"text", "binary"}:
+        return 1 + 2 + (len(value.encode()) if kind == "text" else len(bytes.fromhex(value)))
+    return 1 + (variable_bytes(int(value)) if kind == "variable" else {"byte": 1, "two": 2, "four": 4}[kind])
+
+
+Properties = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """What a control packet says, as far as its size depends on it. Strings count in UTF-8; None leaves a field out."""
+
+    kind: str
+    version: int = 5
+    properties: Properties = ()
+    topic_bytes: int = 0
+    qos: int = 0
+    payload_bytes: int = 0
+    client_identifier_bytes: int = 0
+    user_name_bytes: int | None = None
+    password_bytes: int | None = None
+    will_topic_bytes: int | None = None
+    will_payload_bytes: int = 0
+    will_properties: Properties = ()
+    filters_bytes: Sequence[int] = field(default_factory=tuple)
+    has_reason_code: bool | None = None
+    reason_codes: int = 1
+
+
+def properties(packet: Packet, given: Properties, section: str, prefix: str = "") -> list[Line]:
+    """Return the property length and the properties; none before MQTT 5."""
+    if packet.version < 5:
+        return []
+    lines = [exactly("option", f"{name}: {value}", property_bytes(name, value), "MQTT 5 §2.2.2.2") for name, value in given]
+    length = sum(line.least for line in lines)
+    return [exactly("option", f"{prefix}Property Length", variable_bytes(length), section), *lines]
+
+
+def text(name: str, count: int, source: str) -> list[Line]:
+    """Return a string or binary data behind its length of two bytes."""
+    return [exactly("header", f"{name} length", 2, source), exactly("header", name, count, source)]
+
+
+def connect(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.1."""
+    name = 6 if packet.version != 3 else 8
+    lines = [
+        exactly("header", "Protocol Name", name, "MQTT 5 §3.1.2.1"),
+        exactly("header", "Protocol Version", 1, "MQTT 5 §3.1.2.2"),
+        exactly("header", "Connect Flags", 1, "MQTT 5 §3.1.2.3"),
+        exactly("header", "Keep Alive", 2, "MQTT 5 §3.1.2.10"),
+        *properties(packet, packet.properties, "MQTT 5 §3.1.2.11"),
+        *text("Client Identifier", packet.client_identifier_bytes, "MQTT 5 §3.1.3.1"),
+    ]
+    if packet.will_topic_bytes is not None:
+        lines += properties(packet, packet.will_properties, "MQTT 5 §3.1.3.2", "Will ")
+        lines += text("Will Topic", packet.will_topic_bytes, "MQTT 5 §3.1.3.3")
+        lines += text("Will Payload", packet.will_payload_bytes, "MQTT 5 §3.1.3.4")
+    if packet.user_name_bytes is not None:
+        lines += text("User Name", packet.user_name_bytes, "MQTT 5 §3.1.3.5")
+    if packet.password_bytes is not None:
+        lines += text("Password", packet.password_bytes, "MQTT 5 §3.1.3.6")
+    return lines
+
+
+def connack(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.2."""
+    return [
+        exactly("header", "Connect Acknowledge Flags", 1, "MQTT 5 §3.2.2.1"),
+        exactly("header", "Connect Reason Code", 1, "MQTT 5 §3.2.2.2"),
+        *properties(packet, packet.properties, "MQTT 5 §3.2.2.3"),
+    ]
+
+
+def publish(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.3."""
+    return [
+        *text("Topic Name", packet.topic_bytes, "MQTT 5 §3.3.2.1"),
+        *([exactly("header", "Packet Identifier", 2, "MQTT 5 §3.3.2.2")] if packet.qos else []),
+        *properties(packet, packet.properties, "MQTT 5 §3.3.2.3"),
+        exactly("payload", "Payload", packet.payload_bytes, "MQTT 5 §3.3.3"),
+    ]
+
+
+def acknowledgement(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.4 to §3.7: the reason code may be left out where it is 0 and there are no properties, and the property length with it."""
+    lines = [exactly("header", "Packet Identifier", 2, "MQTT 5 §3.4.2")]
+    return lines + reason(packet)
+
+
+def reason(packet: Packet) -> list[Line]:
+    """Return reason code and properties, each there only where it has to be, or where it is said to be."""
+    has_properties = bool(packet.properties)
+    if packet.version < 5 or not (packet.has_reason_code or has_properties):
+        return []
+    code = exactly("header", "Reason Code", 1, "MQTT 5 §3.4.2.1")
+    return [code, *(properties(packet, packet.properties, "MQTT 5 §3.4.2.2") if has_properties else [])]
+
+
+def subscribe(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.8."""
+    lines = [exactly("header", "Packet Identifier", 2, "MQTT 5 §3.8.2"), *properties(packet, packet.properties, "MQTT 5 §3.8.2.1")]
+    for count in packet.filters_bytes:
+        lines += [
+            *text("Topic Filter", count, "MQTT 5 §3.8.3"),
+            exactly("header", "Subscription Options", 1, "MQTT 5 §3.8.3.1"),
+        ]
+    return lines
+
+
+def unsubscribe(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.10."""
+    lines = [exactly("header", "Packet Identifier", 2, "MQTT 5 §3.10.2"), *properties(packet, packet.properties, "MQTT 5 §3.10.2.1")]
+    for count in packet.filters_bytes:
+        lines += text("Topic Filter", count, "MQTT 5 §3.10.3")
+    return lines
+
+
+def suback(packet: Packet) -> list[Line]:
+    """MQTT 5 §3.9, §3.11; an UNSUBACK of MQTT 3.1.1 has no reason codes (MQTT 3.1.1 §3.11)."""
+    codes = 0 if packet.kind == "UNSUBACK" and packet.version < 5 else packet.reason_codes
+    return [
+        exactly("header", "Packet Identifier", 2, "MQTT 5 §3.9.2"),
+        *properties(packet, packet.properties, "MQTT 5 §3.9.2.1"),
+        exactly("header", "Reason Codes", codes, "MQTT 5 §3.9.3"),
+    ]
+
+
+PACKETS = {
+    "CONNECT": connect,
+    "CONNACK": connack,
+    "PUBLISH": publish,
+    "PUBACK": acknowledgement,
+    "PUBREC": acknowledgement,
+    "PUBREL": acknowledgement,
+    "PUBCOMP": acknowledgement,
+    "SUBSCRIBE": subscribe,
+    "SUBACK": suback,
+    "UNSUBSCRIBE": unsubscribe,
+    "UNSUBACK": suback,
+    "PINGREQ": lambda _: [],
+    "PINGRESP": lambda _: [],
+    "DISCONNECT": reason,
+    "AUTH": reason,
+}
+"""Control packet types (MQTT 5 §2.1.2) and what makes their variable header and payload."""
+
+
+def size_of(packet: Packet) -> Size:
+    """Return the size of a control packet. Raises UsageError for a type that does not exist."""
+    if packet.kind not in PACKETS:
+        raise UsageError(f"no MQTT control packet {packet.kind} (there are: {', '.join(PACKETS)})")
+    body = PACKETS[packet.kind](packet)
+    remaining = sum(line.least for line in body)
+    return size(
+        exactly("header", "Packet type, flags", 1, "MQTT 5 §2.1.2"),
+        exactly("header", "Remaining Length", variable_bytes(remaining), "MQTT 5 §2.1.4"),
+        body,
+    )
+
+
+def from_text(text_of_column: str | None) -> list[tuple[str, str]]:
+    """Read the column `properties` of the table messages back."""
+    pairs = (given.partition(": ") for given in (text_of_column or "").split("; "))
+    return [(name, value) for name, _, value in pairs if name]

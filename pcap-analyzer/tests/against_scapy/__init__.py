@@ -1,0 +1,1 @@
+"""The theory compared with scapy's encoders."""

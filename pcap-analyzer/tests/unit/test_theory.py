@@ -1,0 +1,96 @@
+"""The size model: values written in the standards and studies, and every message of the recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click.testing
+import pyarrow as pa
+import pytest
+from places import CAPTURES
+
+import pcapstat
+from pcapstat import study_a
+from pcapstat.cli.theory import SECURITIES, command
+from pcapstat.theory import coap, mqtt
+from pcapstat.theory.envelope import around
+from pcapstat.theory.others import http2, mqtt_sn, websocket
+from pcapstat.theory.security import PROTECTIONS
+
+WANTED = ("a-", "b-", "d-aiocoap", "d-paho", "e-californium", "e-paho")
+CLEAR = [path for path in sorted(CAPTURES.glob("*.pcapng")) if path.name.startswith(WANTED) and "tls" not in path.name]
+
+
+def test_the_standards_examples() -> None:
+    """RFC 7252 Figure 16 and 20, RFC 6455 §5.7, RFC 7541's frame header, MQTT 5 §1.5.5."""
+    temperature = coap.message(0, [("Uri-Path", "temperature")])
+    assert (temperature.bytes, coap.message(0, [], 6).bytes) == (16, 11)  # GET /temperature; 2.05 "22.3 C"
+    assert coap.message(1, [("Uri-Path", "temperature")]).bytes == 17
+    assert coap.message(is_empty=True).bytes == 4
+    assert (websocket(5, is_masked=False).bytes, websocket(5, is_masked=True).bytes) == (7, 11)  # "Hello"
+    assert (websocket(256, is_masked=False).bytes, websocket(65536, is_masked=False).bytes) == (260, 65546)
+    assert http2("DATA", 10).bytes == 19
+    assert [mqtt.variable_bytes(value) for value in (0, 127, 128, 16383, 16384, 2097151, 2097152, 268435455)] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert mqtt.size_of(mqtt.Packet("PINGREQ")).bytes == 2
+    assert (mqtt_sn("PUBLISH", payload_bytes=10).bytes, mqtt_sn("PUBLISH", payload_bytes=300).bytes) == (17, 309)
+
+
+def test_a_range_stands_where_the_standard_leaves_one() -> None:
+    """A token of 0 to 8 bytes (RFC 7252 §5.3.1)."""
+    message = coap.message(None, [], 0)
+    assert (message.least, message.most) == (4, 12)
+    with pytest.raises(ValueError, match="4 to 12"):
+        _ = message.bytes
+
+
+def test_records_are_as_packet_sizes_says() -> None:
+    """TLS 1.3: content + 1 + 16 + 5; TLS 1.2 AES-GCM: 8 + content + 16 + 5; DTLS 1.2 CCM_8: 13 + 8 + content + 8; UDP, IPv4, Ethernet."""
+    message = coap.message(8, [], 10)
+    added = {name: around(message, transport="udp", security=name).bytes - message.bytes for name in PROTECTIONS}
+    expected = {"none": 0, "tls1.3": 22, "tls1.2-gcm": 29, "tls1.2-chacha20": 21, "dtls1.2-ccm8": 29, "dtls1.2-gcm": 37, "dtls1.3": 22}
+    assert added | expected == added
+    assert around(message, transport="udp", link="ethernet").bytes - message.bytes == 14 + 20 + 8
+    assert around(message, transport="tcp", link="sll2", ip=6, tcp_options_bytes=0).bytes - message.bytes == 20 + 40 + 20
+    assert tuple(PROTECTIONS) == SECURITIES
+
+
+@pytest.mark.parametrize("path", CLEAR, ids=lambda path: path.stem)
+def test_each_recorded_message_has_its_specified_size(path: Path) -> None:
+    """Options and properties read back from the tables give the size on the wire, for every CoAP message and MQTT PUBLISH in the clear."""
+    checked = 0
+    for row in pa.table(pcapstat.open(path, engine="native").messages).to_pylist():
+        own = row["header_bytes"] + row["option_bytes"] + row["payload_bytes"]
+        if row["protocol"] == "coap" and row["transport"] == "udp":
+            token = len(row["token"] or "") // 2
+            expected = coap.message(token, coap.from_text(row["options"]), row["payload_bytes"], is_empty=row["code"] == 0)
+        elif row["protocol"] == "mqtt" and row["kind"] == "PUBLISH":
+            packet = mqtt.Packet(
+                "PUBLISH",
+                version=5 if row["option_bytes"] else 4,
+                topic_bytes=row["topic_name_bytes"],
+                qos=row["qos"],
+                properties=mqtt.from_text(row["properties"]),
+                payload_bytes=row["payload_bytes"],
+            )
+            expected = mqtt.size_of(packet)
+        else:
+            continue
+        checked += 1
+        assert expected.bytes == own, row
+    assert checked
+
+
+@pytest.mark.parametrize("row", study_a.rows(), ids=lambda row: f"{row.library}: {row.message}")
+def test_study_a_is_reproduced(row: study_a.Row) -> None:
+    """Each row: the model gives the size measured in our recording of the library; the study's formula too, or the row says why not."""
+    measured = study_a.measured(row, CAPTURES)
+    if row.recording is not None:
+        assert row.specified.bytes in measured
+    assert row.formula_bytes == row.specified.bytes or row.explanation
+
+
+def test_the_command_prints_lines_with_their_sections() -> None:
+    """As a user types it."""
+    words = ["mqtt", "publish", "--topic", "Resource1", "--qos", "1", "--payload", "10", "--property", "Topic Alias=1", "--format", "csv"]
+    done = click.testing.CliRunner().invoke(command, words, standalone_mode=False)
+    assert done.exception is None
