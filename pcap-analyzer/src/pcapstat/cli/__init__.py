@@ -16,6 +16,7 @@ COMMANDS = {
     "exchanges": "The table of exchanges",
     "sessions": "The table of sessions, as sums",
     "notes": "The table of what the capture does not show",
+    "validate": "Messages that break the standards' rules, with their frames",
     "theory": "What the standards say that a message weighs, field by field",
     "crosscheck": "Where tshark's dissectors and the core differ on a capture",
     "secrets": "Embed secrets in a capture, or extract them",

@@ -1,0 +1,1 @@
+"""Messages built by the standards, and what the tool says of them."""

@@ -1,0 +1,116 @@
+"""Captures of hand-made messages: bytes by direction and time, in UDP or TCP as scapy builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+C, S = True, False
+"""From the client, from the server."""
+Said = Sequence[tuple[bool, bytes] | tuple[bool, bytes, float]]
+
+
+def packets(said: Said, transport: str, port: int, group: bool = False) -> list[Any]:
+    """Return packets of what was said, one a message, a hundredth of a second apart unless a time is told."""
+    from scapy.layers.inet import IP, TCP, UDP
+    from scapy.layers.l2 import Ether
+
+    ends = ("192.0.2.1", "224.0.1.187" if group else "192.0.2.2")
+    built, sequence, time = [], {C: 1, S: 1}, 0.01
+    if transport == "tcp":
+        for number, (from_client, flags) in enumerate(((C, "S"), (S, "SA"), (C, "A"))):
+            tcp = TCP(sport=40000 if from_client else port, dport=port if from_client else 40000, flags=flags)
+            tcp.seq, tcp.ack = (0 if "S" in flags else 1), (1 if "A" in flags else 0)
+            built.append((number / 1000, from_client, tcp))
+    for entry in said:
+        from_client, data = entry[0], entry[1]
+        time = entry[2] if len(entry) > 2 else time + 0.01
+        ports = {"sport": 40000 if from_client else port, "dport": port if from_client else 40000}
+        if transport == "udp":
+            built.append((time, from_client, UDP(**ports) / data))
+            continue
+        built.append((time, from_client, TCP(**ports, flags="PA", seq=sequence[from_client], ack=sequence[not from_client]) / data))
+        sequence[from_client] += len(data)
+    frames = []
+    for when, from_client, segment in built:
+        source, destination = ends if from_client else ends[::-1]
+        frame = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(src=source, dst=destination) / segment
+        frame.time = 1_700_000_000 + when
+        frames.append(frame)
+    return frames
+
+
+def capture(path: Path, said: Said, transport: str, port: int, group: bool = False) -> Path:
+    """Write a capture."""
+    from scapy.utils import wrpcap
+
+    wrpcap(str(path), packets(said, transport, port, group))
+    return path
+
+
+def mqtt(kind: int, body: bytes = b"", flags: int = 0) -> bytes:
+    """Return a control packet (MQTT 5 §2.1), shorter than 16,384 bytes."""
+    length = len(body)
+    remaining = bytes([length]) if length < 128 else bytes([length % 128 | 128, length // 128])
+    return bytes([kind << 4 | flags]) + remaining + body
+
+
+def text(value: str) -> bytes:
+    """Return a UTF-8 string behind its length."""
+    return len(value.encode()).to_bytes(2, "big") + value.encode()
+
+
+def connect(properties: bytes = b"", clean: bool = True, keep_alive: int = 60) -> bytes:
+    """Return CONNECT of MQTT 5."""
+    head = text("MQTT") + bytes([5, 2 if clean else 0]) + keep_alive.to_bytes(2, "big")
+    return mqtt(1, head + bytes([len(properties)]) + properties + text("a"))
+
+
+def connack(code: int = 0, present: bool = False, properties: bytes = b"") -> bytes:
+    """Return CONNACK of MQTT 5."""
+    return mqtt(2, bytes([present, code, len(properties)]) + properties)
+
+
+def publish(
+    identifier: int = 0, qos: int = 0, dup: bool = False, topic: str = "t", properties: bytes = b"", payload: bytes = b"x"
+) -> bytes:
+    """Return PUBLISH of MQTT 5."""
+    number = identifier.to_bytes(2, "big") if qos else b""
+    return mqtt(3, text(topic) + number + bytes([len(properties)]) + properties + payload, dup << 3 | qos << 1)
+
+
+def ack(kind: int, identifier: int) -> bytes:
+    """Return PUBACK (4), PUBREC (5), PUBREL (6) or PUBCOMP (7)."""
+    return mqtt(kind, identifier.to_bytes(2, "big"), 2 if kind == 6 else 0)
+
+
+def subscribe(identifier: int, *filters: str) -> bytes:
+    """Return SUBSCRIBE of MQTT 5."""
+    return mqtt(8, identifier.to_bytes(2, "big") + b"\0" + b"".join(text(each) + b"\0" for each in filters), 2)
+
+
+def suback(identifier: int, *codes: int) -> bytes:
+    """Return SUBACK of MQTT 5."""
+    return mqtt(9, identifier.to_bytes(2, "big") + b"\0" + bytes(codes))
+
+
+CON, NON, ACK, RST = range(4)
+
+
+def coap(
+    kind: int, code: int, message_id: int, token: bytes = b"", options: Sequence[tuple[int, bytes]] = (), payload: bytes = b""
+) -> bytes:
+    """Return a CoAP message (RFC 7252 §3) whose deltas and lengths are below 269."""
+    out, before = bytes([1 << 6 | kind << 4 | len(token), code]) + message_id.to_bytes(2, "big") + token, 0
+    for number, value in options:
+        nibbles, extended = 0, b""
+        for shift, count in ((4, number - before), (0, len(value))):
+            nibbles |= min(count, 13) << shift
+            extended += bytes([count - 13]) if count > 12 else b""
+        out += bytes([nibbles]) + extended + value
+        before = number
+    return out + (b"\xff" + payload if payload else b"")
+
+
+GET, CONTENT = 1, 69
