@@ -18,6 +18,7 @@ COMMANDS = {
     "notes": "The table of what the capture does not show",
     "validate": "Messages that break the standards' rules, with their frames",
     "theory": "What the standards say that a message weighs, field by field",
+    "synth": "The ideal capture of a scenario, by scapy",
     "crosscheck": "Where tshark's dissectors and the core differ on a capture",
     "secrets": "Embed secrets in a capture, or extract them",
     "schema": "The tables' columns: types, units, meaning",

@@ -1,0 +1,38 @@
+"""pcapstat synth: the ideal capture of a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("synth")
+@click.argument("scenario", required=False)
+@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="The capture to write, pcapng.")
+@click.option("--list", "lists", is_flag=True, help="List the scenarios that come with the project.")
+def command(scenario: str | None, output: str | None, lists: bool) -> None:
+    """Write the capture of a scenario as it would be without any disturbance: a YAML file, or a name of --list.
+
+    Measure it as any other capture, before there is a testbed, and compare it with the runs afterwards.
+    """
+    from pcapstat.synth import SCENARIOS, shipped
+
+    if lists:
+        for name in shipped():
+            first = (SCENARIOS / f"{name}.yaml").read_text().splitlines()[0]
+            click.echo(f"{name:<28}{first.removeprefix('description: ')}")
+        return
+    if scenario is None or output is None:
+        raise click.UsageError("name a scenario and with -O the capture to write (--list shows those that come with the project)")
+    from pcapstat.synth.builders import build
+    from pcapstat.synth.scenario import read
+
+    target = Path(output)
+    part = target.with_name(f".{target.name}.part")
+    try:
+        frames = build(read(scenario), part)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    click.echo(f"{output}: {frames} frames", err=True)

@@ -1,0 +1,1 @@
+"""Synthetic captures against the size model and the tool."""
