@@ -16,6 +16,7 @@ COMMANDS = {
     "exchanges": "The table of exchanges",
     "sessions": "The table of sessions, as sums",
     "notes": "The table of what the capture does not show",
+    "compare": "Runs side by side: rounds aggregated, intervals, tests, ranking",
     "validate": "Messages that break the standards' rules, with their frames",
     "theory": "What the standards say that a message weighs, field by field",
     "synth": "The ideal capture of a scenario, by scapy",

@@ -1,0 +1,106 @@
+"""pcapstat compare: runs side by side."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from pcapstat import errors
+from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.metrics.sessions import Choices
+
+if TYPE_CHECKING:
+    from pcapstat.compare import Run
+
+FIGURE_NAMES = (
+    *("delta_time", "goodput", "throughput", "throughput_all", "overhead", "overhead_ratio"),
+    *("message_rate", "retransmissions", "rtt", "delay"),
+)
+"""Names of compare.FIGURES, here so that --help need not load it; a test compares the two."""
+USUAL = ("delta_time", "goodput", "throughput", "overhead")
+
+
+@click.command("compare")
+@capture_options
+@output_options
+@click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}-{qos}.pcapng'; else run and round from the file's name.")
+@click.option(
+    "--by", metavar="NAMES", help="Labels that make a group, separated by commas; rounds of a group are aggregated. Default: all but round."
+)
+@click.option("--figure", "figures", multiple=True, type=click.Choice(FIGURE_NAMES), help="Figure; may be repeated.")
+@click.option(
+    "--negligible", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Share below which a difference is negligible."
+)
+@click.option(
+    "--table", "wanted", type=click.Choice(["groups", "pairs", "across"]), default="groups", show_default=True, help="What to write."
+)
+@click.option("--layer", type=click.Choice(["frame", "ip", "transport", "security", "application"]), default="frame", help="Bytes counted.")
+def command(
+    files: tuple[str, ...],
+    read: tuple[str, ...],
+    form: str | None,
+    output: str | None,
+    labels: str | None,
+    by: str | None,
+    figures: tuple[str, ...],
+    negligible: float,
+    wanted: str,
+    layer: str,
+    **options: Any,
+) -> int:
+    """Compare runs, a capture each: rounds aggregated, with confidence intervals, effect sizes, tests and a ranking.
+
+    groups: median, mean, sample SD, 95 % intervals (t for the mean, bootstrap for the median), rank. pairs: each two groups, with
+    Cliff's delta and Mann-Whitney's p, Holm corrected. across: who is better over all other labels (Study A's "negligible", "irregular").
+    """
+    runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), dict(options))]
+    if not runs:
+        raise errors.UsageError("no run with data (name captures that carry data messages)")
+    keys = [key.strip() for key in by.split(",")] if by else [key for key in runs[0].labels if key != "round"]
+    unknown = [key for key in keys if key not in runs[0].labels]
+    if unknown:
+        raise errors.UsageError(f"--by {by}: no label {', '.join(unknown)} (there are: {', '.join(runs[0].labels)})")
+    rows = [row for figure in figures or USUAL for row in compared(runs, figure, keys, negligible, wanted)]
+    if not rows:
+        click.echo("pcapstat: nothing to compare: no two groups have the figure", err=True)
+    with destination(output) as file:
+        write(rows, chosen_format(form, output), file)
+    return errors.EXIT_FINE
+
+
+def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, Any]) -> list[Run]:
+    """Measure one capture; one without data is named and left out."""
+    from pcapstat.compare import Run, receiving
+    from pcapstat.labels import of_path
+
+    capture = opened((path,) if path else (), (), options)
+    session = receiving(capture.summary(choices))
+    if session is None:
+        click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
+        return []
+    return [Run(path, of_path(path, labels), session)]
+
+
+def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, wanted: str) -> list[dict[str, Any]]:
+    """Return the rows of one figure."""
+    from pcapstat import compare
+
+    if wanted == "groups":
+        return [asdict(group) for group in compare.groups(runs, figure, keys)]
+    if wanted == "pairs":
+        return [asdict(pair) for pair in compare.pairs(runs, figure, keys, negligible)]
+    verdicts = [(key, couple, verdict) for key in keys for couple, verdict in compare.across(runs, figure, key, negligible).items()]
+    return [{"figure": figure, "label": key, "one": one, "other": other, "verdict": verdict} for key, (one, other), verdict in verdicts]
+
+
+def write(rows: list[dict[str, Any]], form: str, file: IO[bytes]) -> None:
+    """Write rows; numbers of a table for people have four digits."""
+    import pyarrow as pa
+
+    from pcapstat.formats import FORMATS
+
+    if form in {"table", "markdown"}:
+        rows = [{name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()} for row in rows]
+    FORMATS[form](pa.Table.from_pylist(rows), file, [])

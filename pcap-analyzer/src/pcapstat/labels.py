@@ -1,0 +1,43 @@
+"""Labels of captures, taken from their paths by a pattern: "{library}/{qos}/round{round:d}.pcapng"."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from pcapstat.errors import UsageError
+
+FIELD = re.compile(r"\{(\w+)(:d)?\}")
+ROUND = re.compile(r"[-_.]?round[-_]?(\d+)$")
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern as a regular expression for the end of a path. Raises UsageError.
+
+    {name} takes no slash, {name:d} digits; where a name could end at several places, the later one counts.
+    """
+    names = [name for name, _ in FIELD.findall(pattern)]
+    if not names:
+        raise UsageError(f"--labels {pattern}: no label (write for example '{{library}}-{{qos}}.pcapng')")
+    if len(names) != len(set(names)):
+        raise UsageError(f"--labels {pattern}: a label twice")
+    out, at = "", 0
+    for found in FIELD.finditer(pattern):
+        out += re.escape(pattern[at : found.start()]) + f"(?P<{found[1]}>{'[0-9]+' if found[2] else '[^/]+'})"
+        at = found.end()
+    return re.compile(f"(?:^|.*/){out}{re.escape(pattern[at:])}$")
+
+
+def of_path(path: str, pattern: str | None) -> dict[str, str]:
+    """Return the labels of a path. Without a pattern "run" is the file's name without suffix and round, and "round" its number.
+
+    Raises UsageError where the pattern does not fit the path.
+    """
+    if pattern is None:
+        stem = PurePath(path).name.split(".")[0]
+        found = ROUND.search(stem)
+        return {"run": ROUND.sub("", stem), "round": found[1] if found else "1"}
+    match = compiled(pattern).match(path)
+    if match is None:
+        raise UsageError(f"{path}: does not fit --labels {pattern} (leave the file out, or write another pattern)")
+    return dict(match.groupdict())

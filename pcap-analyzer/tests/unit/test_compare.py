@@ -1,0 +1,92 @@
+"""Comparison of runs: statistics computed by hand or printed in their sources, labels, and Study A's verdicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click.testing
+import pytest
+from places import CAPTURES
+
+import pcapstat
+from pcapstat import compare
+from pcapstat.cli.compare import FIGURE_NAMES, command
+from pcapstat.errors import UsageError
+from pcapstat.labels import of_path
+
+ROUNDS = [str(CAPTURES / f"a-californium-non{suffix}.pcapng") for suffix in ("", "-round2", "-round3")]
+
+
+def test_a_groups_statistics() -> None:
+    """1, 2, 3: mean 2, SD 1, Student's t for two degrees of freedom 4.3027 (any table), so 2 ± 2.4841."""
+    group = compare.statistics("goodput", "B/s", "x", [1, 2, 3], 1)
+    assert (group.n, group.median, group.mean, group.sd) == (3, 2, 2, 1)
+    assert (group.ci_low, group.ci_high) == (pytest.approx(2 - 2.48414, abs=1e-4), pytest.approx(2 + 2.48414, abs=1e-4))
+    assert (group.boot_low, group.boot_high) == (1, 3)
+    alone = compare.statistics("goodput", "B/s", "x", [5], 1)
+    assert (alone.sd, alone.ci_low, alone.boot_low) == (None, None, None)
+
+
+def test_effect_and_correction() -> None:
+    """Cliff's delta from its definition; Holm's correction of his steps: 4 p1, 3 p2, …, never falling."""
+    assert compare.cliffs_delta([1, 2, 3], [4, 5]) == -1
+    assert compare.cliffs_delta([1, 3], [2, 2]) == 0
+    assert compare.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert compare.mann_whitney([1, 2, 3], [4, 5, 6]) == pytest.approx(0.1)  # 2 of 20 orders are as extreme
+    assert compare.mann_whitney([1], [2, 3]) is None
+
+
+def test_verdicts_are_study_a_s_words_made_definite() -> None:
+    """Slightly better in one group of two each: negligible; better in one of two each: irregular; the same one in both: that one."""
+    couple = ("Paho", "HiveMQ")
+    assert compare.overall(couple, [0.02, -0.03], True, 0.05) == "negligible"
+    assert compare.overall(couple, [0.2, -0.03], True, 0.05) == "irregular"
+    assert compare.overall(couple, [-0.2, -0.3], True, 0.05) == "HiveMQ"
+    assert compare.overall(couple, [-0.2, -0.3], False, 0.05) == "Paho"
+    assert compare.overall(couple, [0.01, 0.02], True, 0.05) == "Paho (slightly)"
+
+
+def test_labels_come_from_the_path() -> None:
+    """By a pattern, or the file's name without its round."""
+    assert of_path("x/a-java-coap-con.pcapng", "a-{library}-{type}.pcapng") == {"library": "java-coap", "type": "con"}
+    assert of_path("d/Paho/qos1/round12.pcapng", "{library}/{qos}/round{round:d}.pcapng") == {
+        "library": "Paho",
+        "qos": "qos1",
+        "round": "12",
+    }
+    assert of_path("d/run-round3.pcapng.gz", None) == {"run": "run", "round": "3"}
+    with pytest.raises(UsageError, match="does not fit"):
+        of_path("d/x.pcap", "{a}/round{round:d}.pcap")
+    with pytest.raises(UsageError, match="a label twice"):
+        of_path("d/x.pcap", "{a}/{a}")
+
+
+def test_rounds_are_aggregated(tmp_path: Path) -> None:
+    """Three rounds of one library become one group; its mean is that of the three sessions."""
+    out = tmp_path / "o.json"
+    words = [*ROUNDS, "--figure", "goodput", "--stop-after", "100", "-O", str(out)]
+    assert click.testing.CliRunner().invoke(command, words, standalone_mode=False).exception is None
+    (group,) = json.loads(out.read_text())
+    goodputs = [compare.receiving(pcapstat.open(path, stop_after=100).summary()).goodput_bytes_per_s for path in ROUNDS]  # type: ignore[union-attr]
+    assert (group["group"], group["n"]) == ("a-californium-non", 3)
+    assert group["mean"] == pytest.approx(sum(goodputs) / 3)  # type: ignore[arg-type]
+    assert tuple(compare.FIGURES) == FIGURE_NAMES
+
+
+def test_the_receiver_of_a_brokers_capture_is_the_subscriber() -> None:
+    """The publisher's session holds more messages; the study measures at the receiver."""
+    session = compare.receiving(pcapstat.open(CAPTURES / "a-paho-qos1.pcapng").summary())
+    assert session is not None
+    assert session.client_identifier == "receiver"
+
+
+def test_java_coap_has_less_overhead_than_californium() -> None:
+    """Study A's order that is in the bytes: java-coap's messages are smaller, over NON and CON, secured or not."""
+    runs = []
+    for kind in ("con", "non"):
+        for library in ("californium", "java-coap"):
+            session = compare.receiving(pcapstat.open(CAPTURES / f"a-{library}-{kind}.pcapng", stop_after=100).summary())
+            assert session is not None
+            runs.append(compare.Run("", {"library": library, "type": kind}, session))
+    assert compare.across(runs, "overhead", "library", 0.05) == {("californium", "java-coap"): "java-coap"}
