@@ -17,6 +17,7 @@ COMMANDS = {
     "sessions": "The table of sessions, as sums",
     "notes": "The table of what the capture does not show",
     "compare": "Runs side by side: rounds aggregated, intervals, tests, ranking",
+    "plot": "Figures: rate, delays, overhead, sizes, sequence, retransmissions",
     "validate": "Messages that break the standards' rules, with their frames",
     "theory": "What the standards say that a message weighs, field by field",
     "synth": "The ideal capture of a scenario, by scapy",

@@ -1,0 +1,48 @@
+"""pcapstat plot: figures of captures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pcapstat.cli.options import capture_options, destination, opened
+from pcapstat.errors import UsageError
+
+KINDS = ("rate", "delay", "delay-over-time", "overhead", "sizes", "sequence", "timeline")
+"""Names of plots.PLOTS, here so that --help need not load it; a test compares the two."""
+IMAGES = ("png", "svg", "pdf")
+
+
+@click.command("plot")
+@capture_options
+@click.option("--kind", type=click.Choice(KINDS), default="rate", show_default=True, help="What to draw.")
+@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="The image: .png, .svg or .pdf.")
+@click.option("--data", type=click.Path(dir_okay=False), metavar="FILE", help="The tidy table behind the figure too, as CSV.")
+@click.option("--title", help="A title.")
+def command(
+    files: tuple[str, ...], read: tuple[str, ...], kind: str, output: str | None, data: str | None, title: str | None, **options: Any
+) -> None:
+    """Draw a figure of one capture or several: rate over time, delays, overhead by layer, sizes against theory, sequence, retransmissions.
+
+    Colours can be told apart by colour-blind people; axes have units; --data writes the table that was drawn.
+    """
+    suffix = Path(output or "").suffix.removeprefix(".").lower()
+    if suffix not in IMAGES:
+        raise UsageError(f"-O {output or ''}: no image format (end the name with .png, .svg or .pdf)")
+    from pcapstat.plots import PLOTS
+
+    paths = [*read, *files] or [""]
+    captures = [opened((path,) if path else (), (), dict(options)) for path in paths]
+    tidy_of, draw, _ = PLOTS[kind]
+    tidy = tidy_of(captures)
+    figure = draw(tidy)
+    if title:
+        figure.suptitle(title)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    with destination(output) as file:
+        figure.savefig(file, format=suffix, dpi=150, metadata=metadata)
+    if data:
+        with destination(data) as file:
+            tidy.to_csv(file, index=False)

@@ -1,0 +1,52 @@
+"""What all figures share: tables of several captures, colours that colour-blind people can tell apart, axes in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pcapstat.capture import Capture
+
+PALETTE = "colorblind"
+"""Seaborn's palette after Wong, Nature Methods 8:441 (2011)."""
+
+
+def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a table of several captures, with the capture's name and seconds since its first row in `time_s`."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frames = []
+    for capture in captures:
+        frame = pa.table(capture.table(table)).select(list(columns)).to_pandas()
+        frame["capture"] = PurePath(capture.paths[0]).name.split(".")[0]
+        if "time_ns" in columns:
+            frame["time_s"] = (frame["time_ns"] - frame["time_ns"].min()) / 1e9
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def axes(width: float = 7.0, height: float = 4.0, **options: Any) -> tuple[Figure, Any]:
+    """Return a figure with axes, without a display."""
+    import matplotlib as mpl
+    import seaborn as sns
+
+    mpl.use("Agg")
+    # the same figure is the same file
+    mpl.rcParams["svg.hashsalt"] = "pcapstat"
+    from matplotlib import pyplot
+
+    sns.set_theme(style="whitegrid", palette=PALETTE)
+    figure, made = pyplot.subplots(figsize=(width, height), layout="constrained", **options)
+    return figure, made
+
+
+def say_empty(axis: Axes, what: str) -> None:
+    """Say in the figure that there is nothing to draw."""
+    axis.text(0.5, 0.5, f"no {what} in the capture", ha="center", va="center", transform=axis.transAxes)

@@ -1,0 +1,46 @@
+"""Bytes of each session by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from pcapstat.plots import base
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from pcapstat.capture import Capture
+
+
+def table(captures: Sequence[Capture]) -> pd.DataFrame:
+    """Return a row a session and part: capture, session, part, bytes; the largest twelve sessions of each capture."""
+    import pandas as pd
+
+    rows = []
+    for capture in captures:
+        name = PurePath(capture.paths[0]).name.split(".")[0]
+        for session in capture.summary().sessions.largest(12):
+            parts = {**session.overhead_by_part_bytes, "data": session.data_bytes}
+            rows += [{"capture": name, "session": session.session, "part": part, "bytes": count} for part, count in parts.items() if count]
+    return pd.DataFrame(rows, columns=["capture", "session", "part", "bytes"])
+
+
+def draw(tidy: pd.DataFrame) -> Figure:
+    """Stacked bars, one a session."""
+    import seaborn as sns
+
+    figure, axis = base.axes(7, 4.5)
+    if tidy.empty:
+        base.say_empty(axis, "session")
+        return figure
+    wide = tidy.assign(name=tidy["capture"] + " " + tidy["session"].astype(str)).pivot_table(
+        index="name", columns="part", values="bytes", aggfunc="sum", fill_value=0, sort=False
+    )
+    wide.plot.barh(stacked=True, ax=axis, color=sns.color_palette(base.PALETTE, len(wide.columns)), width=0.8)
+    axis.invert_yaxis()
+    axis.set(xlabel="bytes on the wire until Time2", ylabel="")
+    axis.legend(title="", ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.14))
+    return figure
