@@ -18,6 +18,8 @@ COMMANDS = {
     "notes": "The table of what the capture does not show",
     "compare": "Runs side by side: rounds aggregated, intervals, tests, ranking",
     "plot": "Figures: rate, delays, overhead, sizes, sequence, retransmissions",
+    "batch": "Archives of captures into one partitioned Parquet dataset",
+    "query": "SQL on such a dataset",
     "validate": "Messages that break the standards' rules, with their frames",
     "theory": "What the standards say that a message weighs, field by field",
     "synth": "The ideal capture of a scenario, by scapy",

@@ -36,15 +36,13 @@ def axes(width: float = 7.0, height: float = 4.0, **options: Any) -> tuple[Figur
     """Return a figure with axes, without a display."""
     import matplotlib as mpl
     import seaborn as sns
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
     # the same figure is the same file
     mpl.rcParams["svg.hashsalt"] = "pcapstat"
-    from matplotlib import pyplot
-
     sns.set_theme(style="whitegrid", palette=PALETTE)
-    figure, made = pyplot.subplots(figsize=(width, height), layout="constrained", **options)
-    return figure, made
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(**options)
 
 
 def say_empty(axis: Axes, what: str) -> None:

@@ -119,7 +119,8 @@ impl Frames {
         let mut cursor = Cursor::new(input.bytes);
         let kind = varint(&mut cursor)?;
         message.row.kind = match kind {
-            0 => return Ok(padding(input, message)),
+            // a type of zero may be written longer than it has to be
+            0 => return Ok(padding(input, message).max(cursor.offset())),
             ACK | ACK_ECN => ack(&mut cursor, kind)?,
             0x08..=0x0f => return self.stream(&mut cursor, kind, from, message),
             DATAGRAM => datagram(&mut cursor, message),
@@ -318,8 +319,10 @@ mod tests {
     fn acknowledgements_and_padding_have_their_lengths() {
         let (ack, _) = decode(&mut Frames::default(), &[0x02, 0x00, 0x41, 0x0f, 0x01, 0x00, 0x02, 0x03, 0x01], Side::Client);
         let (padding, _) = decode(&mut Frames::default(), &[0, 0, 0, 1], Side::Client);
+        let (long, _) = decode(&mut Frames::default(), &[0x40, 0, 0, 0], Side::Client);
 
         assert_eq!(Step::Message { len: 8 }, ack);
         assert_eq!(Step::Message { len: 3 }, padding);
+        assert_eq!(Step::Message { len: 2 }, long);
     }
 }

@@ -1,0 +1,118 @@
+"""What an archive holds: captures in folders, behind globs, in tar and zip files, at addresses."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pcapstat.errors import ToolMissing, UnreadableCapture
+
+SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
+PACKED = ("", ".gz", ".zst", ".lz4")
+ENDINGS = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
+"""Names of captures, as archives have them."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One capture: its name in the archive, and how to get it: a file, a member of an archive file, an address."""
+
+    name: str
+    container: str
+    member: str | None = None
+
+    def stamp(self) -> str:
+        """Return what changes when the file does: size and time of modification; empty where that is not known without reading."""
+        if "://" in self.container:
+            return ""
+        stat = Path(self.container).stat()
+        return f"{stat.st_size}-{stat.st_mtime_ns}"
+
+    def fetch(self, folder: Path) -> Path:
+        """Return a file with the capture, a copy in `folder` where it is no file by itself."""
+        if self.member is None and "://" not in self.container:
+            return Path(self.container)
+        target = folder / Path(self.member or self.container).name
+        with target.open("wb") as file:
+            if "://" in self.container:
+                with filesystem().open(self.container, "rb") as stream:
+                    shutil.copyfileobj(stream, file)
+            elif zipfile.is_zipfile(self.container):
+                with zipfile.ZipFile(self.container) as zipped, zipped.open(str(self.member)) as member:
+                    shutil.copyfileobj(member, file)
+            else:
+                with tarfile.open(self.container) as archive:
+                    content = archive.extractfile(str(self.member))
+                    if content is not None:
+                        shutil.copyfileobj(content, file)
+        return target
+
+
+def filesystem() -> Any:
+    """Return fsspec. Raises ToolMissing without it."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ToolMissing("fsspec: not installed (pip install 'pcapstat[cloud]')") from None
+    return fsspec
+
+
+def listed(specs: list[str]) -> list[Source]:
+    """Return all captures that the specs name, in the order of their names. Raises UnreadableCapture where one names nothing."""
+    found: dict[str, Source] = {}
+    for spec in specs:
+        before = len(found)
+        for source in of_spec(spec):
+            found[source.name] = source
+        if len(found) == before and not any(source.name in found for source in of_spec(spec)):
+            raise UnreadableCapture(f"{spec}: no capture there (names end with {', '.join(SUFFIXES)}, packed or not)")
+    return [found[name] for name in sorted(found)]
+
+
+def of_spec(spec: str) -> Iterator[Source]:
+    """Return the captures of one folder, glob, archive file, address or file."""
+    if "://" in spec:
+        yield from at_address(spec)
+    elif Path(spec).is_dir():
+        yield from (
+            Source(str(path), str(path)) for path in sorted(Path(spec).rglob("*")) if path.is_file() and path.name.endswith(ENDINGS)
+        )
+    elif Path(spec).is_file():
+        yield from in_file(spec)
+    else:
+        for path in sorted(glob.glob(spec, recursive=True)):
+            if Path(path).is_dir() or path.endswith((*ENDINGS, ".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")):
+                yield from of_spec(path)
+
+
+def in_file(path: str) -> Iterator[Source]:
+    """Return the captures of a tar or zip file, or the capture that the file is."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as zipped:
+            names = zipped.namelist()
+    elif not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            names = [member.name for member in archive.getmembers() if member.isfile()]
+    else:
+        yield Source(path, path)
+        return
+    yield from (Source(f"{path}/{name}", path, name) for name in sorted(names) if name.endswith(ENDINGS))
+
+
+def at_address(spec: str) -> Iterator[Source]:
+    """Return the captures at an address of fsspec: below it, or itself."""
+    fsspec = filesystem()
+    if spec.endswith(ENDINGS):
+        yield Source(spec, spec)
+        return
+    system, root = fsspec.core.url_to_fs(spec)
+    for path in sorted(system.find(root)):
+        if path.endswith(ENDINGS):
+            address = system.unstrip_protocol(path)
+            yield Source(address, address)

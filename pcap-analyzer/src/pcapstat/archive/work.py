@@ -1,0 +1,180 @@
+"""The work on one capture: its tables written whole or not at all, and a record of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pcapstat.archive.sources import Source
+from pcapstat.errors import PcapstatError
+
+RECORDS = "_records"
+"""Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done for every capture."""
+
+    dataset: str
+    tables: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...]
+    labels: str | None
+
+    def fingerprint(self) -> str:
+        """Return what tells this job from one with other options."""
+        return hashlib.sha256(json.dumps([self.tables, self.options, self.labels], default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a capture: complete, damaged (figures of what is there), or failed."""
+
+    source: str
+    stamp: str
+    sha256: str
+    job: str
+    outcome: str
+    error: str
+    labels: Mapping[str, str]
+    files: tuple[str, ...]
+
+
+def identity(source: Source) -> str:
+    """Return the name of a capture's partition."""
+    return hashlib.sha256(source.name.encode()).hexdigest()[:16]
+
+
+def record_path(job: Job, source: Source) -> Path:
+    """Return where a capture's record is."""
+    return Path(job.dataset) / RECORDS / f"{identity(source)}.json"
+
+
+def is_done(job: Job, source: Source) -> bool:
+    """Whether a capture is as its record says, and all its files are there. Where the stamp differs its content decides."""
+    try:
+        told = json.loads(record_path(job, source).read_text())
+    except (OSError, ValueError):
+        return False
+    if told.get("job") != job.fingerprint() or not all((Path(job.dataset) / name).is_file() for name in told["files"]):
+        return False
+    if told["stamp"] and told["stamp"] == source.stamp():
+        return True
+    with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
+        try:
+            return bool(told["sha256"] == digest(source.fetch(Path(folder))))
+        except (OSError, PcapstatError):
+            return False
+
+
+def digest(path: Path) -> str:
+    """Return the hash of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def process(job: Job, source: Source) -> Record:
+    """Measure one capture and write its partitions. Whatever is wrong with it is told by its record: nothing is raised for it."""
+    with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
+        record = measured(job, source, Path(folder))
+    whole(record_path(job, source), lambda file: file.write(json.dumps(asdict(record), indent=1, sort_keys=True).encode()))
+    return record
+
+
+def measured(job: Job, source: Source, folder: Path) -> Record:
+    """Write the tables of a capture, and the row of it."""
+    from pcapstat.archive.labelling import labels_of
+
+    labels: dict[str, str] = {}
+    files: list[str] = []
+    sha256, outcome, error = "", "complete", ""
+    try:
+        path = source.fetch(folder)
+        sha256 = digest(path)
+        labels = labels_of(source, path, job.labels)
+        damage = written(job, source, path, labels, files)
+        if damage:
+            outcome, error = "damaged", "; ".join(damage).replace(str(path), source.name)
+    except (PcapstatError, OSError, EOFError) as failure:
+        outcome, error = "failed", str(failure)
+    except Exception as failure:
+        # one capture never stops the others; what happened is told
+        outcome, error = "failed", f"{type(failure).__name__}: {failure}"
+    files.append(capture_row(job, source, sha256, labels, outcome, error))
+    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, tuple(files))
+
+
+def written(job: Job, source: Source, path: Path, labels: Mapping[str, str], files: list[str]) -> list[str]:
+    """Write the tables that a pass each makes; returns what damaged the capture."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from pcapstat.capture import open as open_capture
+
+    capture = open_capture(path, **dict(job.options))
+    damage: list[str] = []
+    for table in job.tables:
+        stream = capture.table(table).stream()
+        reader = pa.RecordBatchReader.from_stream(stream)
+        schema = with_labels(reader.schema, labels)
+
+        def write(file: IO[bytes], reader: Any = reader, schema: Any = schema) -> None:
+            with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+                for batch in reader:
+                    extra = [pa.array([value] * len(batch), pa.string()) for value in [source.name, *labels.values()]]
+                    columns = [column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in schema.names]
+                    writer.write_batch(pa.RecordBatch.from_arrays([*columns, *extra], schema=schema))
+
+        files.append(partition(job, source, table, write))
+        damage = [line for line in stream.damage if line not in damage] + damage
+    return damage
+
+
+def with_labels(schema: Any, labels: Mapping[str, str]) -> Any:
+    """Return a table's schema with source and labels behind its own columns. `file` is left out: it names a temporary copy."""
+    import pyarrow as pa
+
+    for name in ("file", *(name for name in labels if name in schema.names)):
+        if name in schema.names:
+            schema = schema.remove(schema.get_field_index(name))
+    for name in ("source", *labels):
+        schema = schema.append(pa.field(name, pa.string()))
+    return schema
+
+
+def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str], outcome: str, error: str) -> str:
+    """Write the capture's own row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = {"source": source.name, "sha256": sha256, "outcome": outcome, "error": error, **labels}
+    table = pa.table({name: pa.array([value], pa.string()) for name, value in row.items()})
+    return partition(job, source, "captures", lambda file: pq.write_table(table, file, compression="zstd"))
+
+
+def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any]) -> str:
+    """Write a capture's part of a table. Returns its path in the dataset."""
+    name = f"{table}/capture={identity(source)}/part.parquet"
+    whole(Path(job.dataset) / name, write)
+    return name
+
+
+def whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file that is there whole or not at all, whenever the process ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix="_part-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(part).replace(path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise

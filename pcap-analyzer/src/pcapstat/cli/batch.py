@@ -1,0 +1,61 @@
+"""pcapstat batch: archives into a dataset."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pcapstat import errors
+
+if TYPE_CHECKING:
+    from pcapstat.archive.work import Record
+
+TABLE_NAMES = ("messages", "exchanges", "sessions", "notes")
+
+
+@click.command("batch")
+@click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE…")
+@click.option("-O", "--output", required=True, type=click.Path(file_okay=False), metavar="DATASET", help="The dataset's folder.")
+@click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}/{qos}/round{round:d}.pcapng'.")
+@click.option("--tables", default=",".join(TABLE_NAMES), show_default=True, metavar="NAMES", help="Tables, separated by commas.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; one a core where it is left out.")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler instead: tcp://host:8786.")
+@click.option("--resume/--fresh", default=True, show_default=True, help="Leave alone what is complete and unchanged, or do all again.")
+@click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap.")
+@click.option("--stop-after", type=click.IntRange(1), metavar="N", help="End each session at its N-th data message.")
+@click.option("--engine", type=click.Choice(["native", "tshark", "auto"]), default="auto", show_default=True, help="As with summarize.")
+@click.option("--keylog", multiple=True, type=click.Path(), metavar="FILE", help="TLS key log, for all captures.")
+def command(archives: tuple[str, ...], output: str, labels: str | None, tables: str, resume: bool, **options: Any) -> int:
+    """Measure every capture below folders, globs, tar and zip files or addresses into one partitioned Parquet dataset.
+
+    A capture that cannot be read is recorded with its error in the table captures and stops nothing (exit code 4). A run that was ended
+    goes on where it was; a second run does only what changed.
+    """
+    from pcapstat.archive.schedule import locally, on_dask
+    from pcapstat.archive.sources import listed
+    from pcapstat.archive.work import Job, is_done
+
+    workers, scheduler = options.pop("workers"), options.pop("scheduler")
+    wanted = tuple(name.strip() for name in tables.split(","))
+    unknown = [name for name in wanted if name not in TABLE_NAMES]
+    if unknown:
+        raise errors.UsageError(f"--tables {tables}: no table {', '.join(unknown)} (there are: {', '.join(TABLE_NAMES)})")
+    told = tuple(sorted((name, list(value) if isinstance(value, tuple) else value) for name, value in options.items()))
+    job = Job(str(Path(output).resolve()), wanted, told, labels)
+    sources = listed(list(archives))
+    todo = [source for source in sources if not (resume and is_done(job, source))]
+    outcomes: Counter[str] = Counter()
+    done: Iterator[Record] = on_dask(job, todo, scheduler) if scheduler else locally(job, todo, workers)
+    with click.progressbar(done, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
+        for record in bar:
+            outcomes[record.outcome] += 1
+            if record.error:
+                click.echo(f"pcapstat: {record.source}: {record.error}", err=True)
+    summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing to do"
+    click.echo(f"{len(sources)} captures: {summary}, {len(sources) - len(todo)} unchanged", err=True)
+    return errors.EXIT_DAMAGED if outcomes["failed"] or outcomes["damaged"] else errors.EXIT_FINE

@@ -1,0 +1,36 @@
+"""pcapstat query: SQL on a dataset."""
+
+from __future__ import annotations
+
+import click
+
+from pcapstat.cli.options import chosen_format, destination, output_options
+from pcapstat.errors import UsageError
+
+
+@click.command("query")
+@click.argument("dataset", type=click.Path(exists=True, file_okay=False))
+@click.argument("sql")
+@output_options
+def command(dataset: str, sql: str, form: str | None, output: str | None) -> None:
+    """Ask a dataset of pcapstat batch in SQL (DuckDB). Its tables are messages, exchanges, sessions, notes and captures."""
+    import duckdb
+
+    from pcapstat.archive import TABLES
+    from pcapstat.formats import FORMATS
+
+    connection = duckdb.connect()
+    for table in TABLES:
+        files = f"{dataset}/{table}/*/*.parquet".replace("'", "''")
+        try:
+            connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{files}', hive_partitioning = true, union_by_name = true)")
+        except duckdb.IOException:
+            continue
+    try:
+        result = connection.sql(sql)
+    except duckdb.Error as error:
+        raise UsageError(f"{' '.join(str(error).split())} (pcapstat schema lists the columns)") from None
+    if result is None:
+        raise UsageError("the statement gives no rows (write a SELECT)")
+    with destination(output) as file:
+        FORMATS[chosen_format(form, output)](result.to_arrow_table(), file, [])

@@ -1,0 +1,152 @@
+"""Archives: what becomes of every capture, killed and resumed, by one process, several, or a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import duckdb
+import polars
+import pyarrow as pa
+import pytest
+from places import CAPTURES
+
+import pcapstat
+from pcapstat.archive.schedule import on_dask
+from pcapstat.archive.sources import listed
+from pcapstat.archive.work import Job
+
+NAMES = ("a-californium-con", "a-californium-non", "a-java-coap-con", "a-java-coap-non", "a-paho-qos0", "a-paho-qos1", "a-hivemq-qos0")
+LABELS = "{library}/{name}.pcapng"
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run pcapstat."""
+    command = [sys.executable, "-c", "from pcapstat.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return an archive of small captures, a folder a library."""
+    for name in NAMES:
+        target = tmp_path / "archive" / name.split("-")[1] / f"{name}.pcapng"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CAPTURES / f"{name}.pcapng", target)
+    return tmp_path / "archive"
+
+
+def content(dataset: Path) -> dict[str, bytes]:
+    """Return the files of a dataset's tables, by path."""
+    return {str(path.relative_to(dataset)): path.read_bytes() for path in sorted(dataset.rglob("*.parquet"))}
+
+
+def test_an_archive_becomes_tables_that_others_open(archive: Path, tmp_path: Path) -> None:
+    """Rows are those of each capture by itself; DuckDB, polars and pyarrow open the folders as they are; labels come from the path."""
+    done = run("batch", archive, "-O", tmp_path / "ds", "--labels", LABELS, "--engine", "native")
+    assert (done.returncode, done.stdout) == (0, "")
+    table = pcapstat.dataset(tmp_path / "ds").table("messages")
+    expected = sum(pa.table(pcapstat.open(CAPTURES / f"{name}.pcapng", engine="native").messages).num_rows for name in NAMES)
+    assert table.count_rows() == expected
+    assert polars.read_parquet(tmp_path / "ds" / "messages", hive_partitioning=True).height == expected
+    query = f"select library, count(*) from read_parquet('{tmp_path}/ds/captures/*/*.parquet') group by all order by 1"
+    assert duckdb.sql(query).fetchall() == [("californium", 2), ("hivemq", 1), ("java", 2), ("paho", 2)]
+    asked = run("query", tmp_path / "ds", "select count(*) n from messages", "--format", "json")
+    assert json.loads(asked.stdout) == [{"n": expected}]
+    wrong = run("query", tmp_path / "ds", "select nothing from messages")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
+def test_a_second_run_does_only_what_changed(archive: Path, tmp_path: Path) -> None:
+    """Unchanged captures stay as they are, also where only their time of modification differs."""
+    words = ["batch", archive, "-O", tmp_path / "ds", "--engine", "native"]
+    run(*words)
+    before = content(tmp_path / "ds")
+    changed = archive / "paho" / "a-paho-qos0.pcapng"
+    shutil.copy(CAPTURES / "b-paho-qos2.pcapng", changed)
+    os.utime(archive / "java" / "a-java-coap-con.pcapng")
+    again = run(*words)
+    assert "7 captures: 1 complete, 6 unchanged" in again.stderr
+    after = content(tmp_path / "ds")
+    assert {path.split("/")[1] for path in before if before[path] != after[path]} != set()
+    assert len({path.split("/")[1] for path in before if before[path] != after[path]}) == 1
+
+
+@pytest.mark.parametrize("after_s", [0.15, 0.3, 0.45])
+def test_a_run_that_was_killed_goes_on_and_ends_the_same(archive: Path, tmp_path: Path, after_s: float) -> None:
+    """Killed at some moment, then run again: byte for byte what an uninterrupted run writes."""
+    words = [
+        sys.executable,
+        "-c",
+        "from pcapstat.cli import main; main()",
+        "batch",
+        str(archive),
+        "--engine",
+        "native",
+        "--workers",
+        "1",
+        "-O",
+    ]
+    with subprocess.Popen([*words, str(tmp_path / "killed")], stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        time.sleep(after_s)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert run("batch", archive, "--engine", "native", "-O", tmp_path / "killed").returncode == 0
+    assert run("batch", archive, "--engine", "native", "-O", tmp_path / "whole").returncode == 0
+    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+
+
+def test_a_damaged_capture_is_recorded_and_stops_nothing(archive: Path, tmp_path: Path) -> None:
+    """Cut off: figures of what is there. No capture at all: its error. Exit code 4."""
+    data = (CAPTURES / "a-paho-qos1.pcapng").read_bytes()
+    (archive / "cut.pcapng").write_bytes(data[:20_001])
+    (archive / "none.pcapng").write_bytes(b"this is no capture")
+    done = run("batch", archive, "-O", tmp_path / "ds", "--engine", "native")
+    assert done.returncode == 4
+    rows = {Path(row["source"]).name: row for row in pcapstat.dataset(tmp_path / "ds").table("captures").to_table().to_pylist()}
+    assert len(rows) == 9
+    assert (rows["cut.pcapng"]["outcome"], rows["none.pcapng"]["outcome"]) == ("damaged", "failed")
+    assert "none.pcapng" in rows["none.pcapng"]["error"]
+
+
+def test_tar_and_zip_files_globs_and_labels_beside(archive: Path, tmp_path: Path) -> None:
+    """Members of archive files count as captures; a file beside one gives labels."""
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
+        tar.add(archive / "paho", "paho")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        zipped.write(archive / "java" / "a-java-coap-con.pcapng", "x/y.pcapng")
+    (archive / "hivemq" / "a-hivemq-qos0.labels.yaml").write_text("labels: 3\nplace: lab\n")
+    done = run("batch", tmp_path / "a.tar.gz", tmp_path / "a.zip", f"{archive}/hivemq/*", "-O", tmp_path / "ds", "--engine", "native")
+    assert done.returncode == 0, done.stderr
+    rows = pcapstat.dataset(tmp_path / "ds").table("captures").to_table().to_pylist()
+    assert sorted(Path(row["source"]).name for row in rows) == [
+        "a-hivemq-qos0.pcapng",
+        "a-paho-qos0.pcapng",
+        "a-paho-qos1.pcapng",
+        "y.pcapng",
+    ]
+    missing = run("batch", tmp_path / "nowhere", "-O", tmp_path / "ds")
+    assert (missing.returncode, missing.stderr.count("\n")) == (3, 1)
+
+
+def test_a_dask_cluster_loses_nothing_when_a_worker_dies(archive: Path, tmp_path: Path) -> None:
+    """Two workers, one killed in the middle: the dataset is that of a local run."""
+    from dask.distributed import LocalCluster
+
+    job = Job(str(tmp_path / "dask"), ("messages", "sessions"), (("engine", "native"),), None)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        records = on_dask(job, listed([str(archive)]), cluster.scheduler_address)
+        first = next(records)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        outcomes = [first.outcome, *(record.outcome for record in records)]
+    assert outcomes == ["complete"] * len(NAMES)
+    words = ["batch", archive, "-O", tmp_path / "local", "--engine", "native", "--tables", "messages,sessions"]
+    assert run(*words).returncode == 0
+    assert content(tmp_path / "dask") == content(tmp_path / "local")
