@@ -51,6 +51,10 @@ lint: install-test ## Check style, types, floors
 	cd $(NATIVE) && cargo fmt --all --check
 	cd $(NATIVE) && cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
+.PHONY: reference
+reference: install-test ## Write docs/reference from the code
+	$(BIN)/python docs/generate.py
+
 .PHONY: bench
 bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
 	$(BIN)/python pcap-analyzer/benches/run.py

@@ -54,6 +54,7 @@ impl Decoder for Coap {
         let len = input.wire_bytes;
         match decode(input.bytes, message) {
             Ok(Some(payload)) => fill(message, payload, input),
+            Ok(None) if len > 4 => return malformed(4, "bytes behind an Empty message", "RFC 7252 §4.1", len),
             Ok(None) => {}
             Err(Fault::Short) if input.bytes.len() < len => fill_cut(message, input.bytes.len(), len),
             Err(Fault::Short) if input.bytes.len() < 4 => return malformed(0, "message is shorter than its header", "RFC 7252 §3", len),

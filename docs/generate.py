@@ -1,0 +1,121 @@
+"""Write docs/reference from the code: commands, tables, notes, protocols, rules, errors. A test fails where a page is not fresh."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from pcapstat import _native, errors
+from pcapstat.cli import COMMANDS, cli
+from pcapstat.plots import PLOTS
+from pcapstat.rules import RULES
+from pcapstat.schema import tables
+
+REFERENCE = Path(__file__).with_name("reference")
+MADE = "<!-- made by docs/generate.py -->\n"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n" for line in lines)
+
+
+def helped(command: click.Command, path: str, parent: click.Context) -> str:
+    """Return a command's help, and that of the commands in it."""
+    context = click.Context(command, info_name=path.split()[-1], parent=parent, max_content_width=100, terminal_width=100)
+    level = "#" * len(path.split())
+    text = f"{level} {path}\n\n```text\n{command.get_help(context)}\n```\n\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                text += helped(inner, f"{path} {name}", context)
+    return text
+
+
+def commands() -> str:
+    """Return the page of the command line."""
+    root = click.Context(cli, info_name="pcapstat", max_content_width=100, terminal_width=100)
+    text = "# Commands\n\n"
+    for name in COMMANDS:
+        command = cli.get_command(root, name)
+        if command is not None:
+            text += helped(command, f"pcapstat {name}", root)
+    return text
+
+
+def schema() -> str:
+    """Return the page of the tables."""
+    text = "# Tables\n\n"
+    for name, each in tables().items():
+        rows = [[f"`{column.name}`", column.data_type, column.unit, column.doc] for column in each.columns]
+        text += f"## {name}\n\n{each.doc}\n\n{table(['column', 'type', 'unit', 'what it is'], rows)}\n"
+    return text
+
+
+def notes() -> str:
+    """Return the page of the notes."""
+    rows = [[f"`{note['note']}`", note["text"], note["affects"]] for note in _native.note_kinds()]
+    return f"# Notes\n\nWhat a capture did not show, and which figures that affects.\n\n{table(['note', 'what', 'affects'], rows)}"
+
+
+def protocols() -> str:
+    """Return the page of the protocols."""
+    rows = [
+        [f"`{row['decode_as']}`", row["name"], row["carrier"], ", ".join(row["ports"]), ", ".join(row["standards"])]
+        for row in _native.protocols()
+    ]
+    heads = ["-d name", "Wireshark's name", "carried in", "ports", "standards"]
+    return f"# Protocols\n\nWhat is decoded. `-d udp.port==5700,coap` decodes a port as a protocol.\n\n{table(heads, rows)}"
+
+
+def rules() -> str:
+    """Return the page of the rules."""
+    rows = [[f"`{rule.id}`", rule.severity, rule.protocol, rule.text, rule.source] for rule in RULES]
+    heads = ["rule", "severity", "protocol", "what it asks", "source"]
+    return f"# Rules\n\nWhat `pcapstat validate` holds messages against.\n\n{table(heads, rows)}"
+
+
+def failures() -> str:
+    """Return the page of the errors and exit codes."""
+    rows = [[error.__name__, str(error.exit_code), " ".join((error.__doc__ or "").split())] for error in errors.ERRORS]
+    codes = [["0", "fine"], ["1", "a check failed (validate, crosscheck)"], ["2", "usage"], ["3", "unreadable input"]]
+    codes += [["4", "figures given, but a capture was damaged or one of several failed"], ["5", "a tool is missing, too old, or failed"]]
+    return f"# Errors\n\n{table(['exit code', 'means'], codes)}\n{table(['error', 'exit code', 'when, with an example'], rows)}"
+
+
+def figures() -> str:
+    """Return the page of the figures."""
+    return f"# Figures\n\n{table(['--kind', 'shows'], [[f'`{name}`', row[2]] for name, row in PLOTS.items()])}"
+
+
+PAGES = {
+    "commands.md": commands,
+    "tables.md": schema,
+    "notes.md": notes,
+    "protocols.md": protocols,
+    "rules.md": rules,
+    "errors.md": failures,
+    "figures.md": figures,
+}
+"""Each page and what makes it."""
+
+
+def made() -> dict[str, str]:
+    """Return all pages."""
+    return {name: (MADE + page()).rstrip("\n") + "\n" for name, page in PAGES.items()}
+
+
+def main() -> None:
+    """Write the pages."""
+    REFERENCE.mkdir(exist_ok=True)
+    for name, text in made().items():
+        (REFERENCE / name).write_text(text)
+        sys.stdout.write(f"{REFERENCE / name}\n")
+
+
+if __name__ == "__main__":
+    main()
