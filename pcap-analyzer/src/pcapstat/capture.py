@@ -103,6 +103,11 @@ class Capture:
         except ValueError as error:
             raise UsageError(str(error)) from None
 
+    @property
+    def frame(self) -> int:
+        """Number of the frame that the pass under way has come to; to be asked from another thread."""
+        return self._reader.frame
+
     def table(self, name: str) -> Table:
         """Return a table by its name in `pcapstat schema`."""
         return Table(name, self._reader, self._run)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.csv
@@ -132,3 +133,23 @@ def test_heavy_modules_are_not_imported() -> None:
     done = subprocess.run([sys.executable, "-c", script, SAMPLE], capture_output=True, check=True)
 
     assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def test_progress_is_shown_on_a_terminal_where_it_takes_long() -> None:
+    """Frames so far, on standard error, wiped at the end; nothing of it where that is no terminal, or all is over at once."""
+    leader, follower = os.openpty()
+    command = [sys.executable, "-c", "from pcapstat.cli import main; main()", "summarize", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=follower) as process:
+        assert process.stdin is not None
+        data = SAMPLE.read_bytes()
+        process.stdin.write(data[:-1000])
+        process.stdin.flush()
+        time.sleep(2)
+        process.stdin.write(data[-1000:])
+        process.stdin.close()
+        assert process.wait() == 0
+    os.close(follower)
+    told = os.read(leader, 10_000).decode()
+    os.close(leader)
+    assert " frames, " in told
+    assert told.endswith("\r")

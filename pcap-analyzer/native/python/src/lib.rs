@@ -208,6 +208,12 @@ impl Reader {
         Ok(Self { paths, name, options })
     }
 
+    /// Number of the frame that the pass under way has come to.
+    #[getter]
+    fn frame(&self) -> u64 {
+        self.options.frame.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// One pass; the sums of all sessions.
     fn sums(&self, py: Python<'_>) -> PyResult<Sums> {
         let outcome = py.detach(|| pipeline::run(self.inputs(), &self.options, &mut NoRows)).map_err(|error| raise(py, &error))?;

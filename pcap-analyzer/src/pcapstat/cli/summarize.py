@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pcapstat.cli.options import capture_options, chosen_format, destination, leave, opened, output_options
+from pcapstat.cli.progress import shown
 from pcapstat.metrics.sessions import LAYERS, TIME1, Choices, Summary
 
 
@@ -34,7 +35,9 @@ def command(
     """
     is_strict = options["strict"]
     choices = Choices(layer=layer, time1=time1, transport_control=not no_transport_control)
-    summary = opened(files, read, options).summary(choices)
+    capture = opened(files, read, options)
+    with shown(capture):
+        summary = capture.summary(choices)
     name = chosen_format(form, output)
     with destination(output) as file:
         if name == "table":

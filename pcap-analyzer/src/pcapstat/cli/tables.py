@@ -8,6 +8,7 @@ import click
 
 from pcapstat.capture import stopped
 from pcapstat.cli.options import capture_options, chosen_format, destination, leave, opened, output_options
+from pcapstat.cli.progress import shown
 
 
 class Stream:
@@ -55,8 +56,9 @@ def make(name: str, about: str) -> click.Command:
 
         chosen = [column.strip() for column in columns.split(",")] if columns else []
         check_columns(name, chosen)
-        stream = Stream(opened(files, read, options).table(name), sessions)
-        with destination(output) as file:
+        capture = opened(files, read, options)
+        stream = Stream(capture.table(name), sessions)
+        with shown(capture), destination(output) as file:
             try:
                 FORMATS[chosen_format(form, output)](stream, file, chosen)
             except Exception:

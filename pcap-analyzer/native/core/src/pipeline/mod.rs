@@ -20,6 +20,7 @@ use crate::sessions::{Choices, Sessions};
 use back::Back;
 use front::{Batch, FrontOutcome};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct Options {
     pub tshark: Option<Vec<String>>,
     /// Whether only the frames count that tshark writes: it was given a display filter.
     pub is_filtered: bool,
+    /// Number of the frame that the pass has come to, for whoever shows progress.
+    pub frame: Arc<AtomicU64>,
 }
 
 /// Takes the rows that were asked for.

@@ -25,6 +25,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use stream::{Stream, TcpHalf};
 
@@ -97,6 +98,9 @@ impl<'s> Back<'s> {
                 }
                 let bytes = batch.bytes.get(range.clone()).unwrap_or(&[]);
                 self.packet(packet, *seat, bytes);
+            }
+            if let Some((packet, ..)) = group.last() {
+                self.rooms.options.frame.store(packet.frame, Ordering::Relaxed);
             }
         }
     }
