@@ -99,9 +99,10 @@ impl Sealed {
 }
 
 impl Waiting {
-    /// What a content adds to those before it. A message that several records carry comes whole, with its start once more.
+    /// What a content adds to those before it. A message that several records carry comes whole, with its start once more, and with its end too where the
+    /// last record is listed by itself.
     fn add<'a>(&mut self, source: &'a Source) -> &'a [u8] {
-        let is_again = self.bytes > 0 && source.bytes.len() > self.bytes && source.bytes.starts_with(&self.head);
+        let is_again = self.bytes > 0 && source.bytes.len() >= self.bytes && source.bytes.starts_with(&self.head);
         let new = source.bytes.get(if is_again { self.bytes } else { 0 }..).unwrap_or(&[]);
         let rest = new.get(new.len().saturating_sub(source.waiting)..).unwrap_or(&[]);
         if is_again || source.waiting < new.len() {
@@ -299,6 +300,16 @@ mod tests {
         let added: Vec<&[u8]> = sources.iter().map(|source| waiting.add(source)).collect();
 
         assert_eq!(vec![b"PUBabc".as_slice(), b"def", b"ghi", b"jkl"], added);
+    }
+
+    #[test]
+    fn a_message_whose_last_record_is_listed_too_adds_each_byte_once() {
+        let mut waiting = Waiting::default();
+        let sources = [source(b"head", 4), source(b"body", 4), source(b"headbody", 0), source(b"next", 0)];
+
+        let added: Vec<&[u8]> = sources.iter().map(|source| waiting.add(source)).collect();
+
+        assert_eq!(vec![b"head".as_slice(), b"body", b"", b"next"], added);
     }
 
     #[test]
