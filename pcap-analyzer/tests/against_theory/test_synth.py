@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from places import CAPTURES
 
 import pcapstat
 from pcapstat.errors import UsageError
@@ -76,3 +77,15 @@ def test_a_scenario_that_cannot_be_read_is_one_line(text: str, told: str, tmp_pa
     with pytest.raises(UsageError, match=told) as raised:
         read(str(path))
     assert "\n" not in str(raised.value)
+
+
+def test_theory_predicts_what_californium_costs(tmp_path: Path) -> None:
+    """The overhead of Study A's run, predicted before there is a testbed, is that of our recording to the byte."""
+    name, predicted = "a-californium-con", tmp_path / "theory.pcapng"
+    build(read(name), predicted)
+    overhead = {}
+    for path in (predicted, CAPTURES / f"{name}.pcapng"):
+        (session,) = pcapstat.open(path, stop_after=100).summary().sessions
+        assert session.data_messages == 100
+        overhead[path.name] = session.overhead_bytes
+    assert len(set(overhead.values())) == 1, overhead

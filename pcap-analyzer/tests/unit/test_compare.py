@@ -11,7 +11,7 @@ from places import CAPTURES
 
 import pcapstat
 from pcapstat import compare
-from pcapstat.cli.compare import FIGURE_NAMES, command
+from pcapstat.cli.compare import FIGURE_NAMES, command, readable
 from pcapstat.errors import UsageError
 from pcapstat.labels import of_path
 
@@ -72,6 +72,11 @@ def test_rounds_are_aggregated(tmp_path: Path) -> None:
     assert (group["group"], group["n"]) == ("a-californium-non", 3)
     assert group["mean"] == pytest.approx(sum(goodputs) / 3)  # type: ignore[arg-type]
     assert tuple(compare.FIGURES) == FIGURE_NAMES
+
+
+def test_numbers_for_people_have_no_exponents() -> None:
+    """10,419 bytes are not 1.042e+04."""
+    assert (readable(10419.0), readable(0.0123456), readable(497.64)) == ("10 419", "0.01235", "497.6")
 
 
 def test_the_receiver_of_a_brokers_capture_is_the_subscriber() -> None:

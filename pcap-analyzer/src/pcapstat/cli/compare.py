@@ -102,5 +102,10 @@ def write(rows: list[dict[str, Any]], form: str, file: IO[bytes]) -> None:
     from pcapstat.formats import FORMATS
 
     if form in {"table", "markdown"}:
-        rows = [{name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()} for row in rows]
+        rows = [{name: readable(value) if isinstance(value, float) else value for name, value in row.items()} for row in rows]
     FORMATS[form](pa.Table.from_pylist(rows), file, [])
+
+
+def readable(value: float) -> str:
+    """Write a number with four digits, from a thousand on all before the point."""
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
