@@ -50,7 +50,7 @@ notes! {
     UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
     UNMATCHED, "unmatched", "answers without a request in the capture", "response times";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
-    COMPRESSED, "compressed", "payload is compressed; data counts as it is on the wire", "data bytes, goodput";
+    COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";
     UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";
     // figures
     NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";

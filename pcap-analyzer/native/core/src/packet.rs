@@ -71,6 +71,8 @@ pub struct Headers {
     pub security_bytes: u32,
     /// Of bytes that a message of another protocol carries: that message's own bytes, a WebSocket frame's header.
     pub carrier_bytes: u32,
+    /// Of bytes that are known as they were before compression: how many they are on the wire.
+    pub compressed_bytes: u32,
 }
 
 /// TCP header fields that reassembly needs (RFC 9293 §3.1).

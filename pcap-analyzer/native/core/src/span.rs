@@ -87,6 +87,7 @@ impl Piece {
             transport_bytes: part(self.headers.transport_bytes),
             security_bytes: part(self.headers.security_bytes),
             carrier_bytes: part(self.headers.carrier_bytes),
+            compressed_bytes: part(self.headers.compressed_bytes),
         }
     }
 }
@@ -100,6 +101,7 @@ pub fn add(sum: &mut Headers, more: &Headers) {
     sum.transport_bytes += more.transport_bytes;
     sum.security_bytes += more.security_bytes;
     sum.carrier_bytes += more.carrier_bytes;
+    sum.compressed_bytes += more.compressed_bytes;
 }
 
 #[cfg(test)]

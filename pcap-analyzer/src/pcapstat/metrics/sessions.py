@@ -239,7 +239,7 @@ def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:
         overhead_bytes=session_bytes - data_bytes,
         overhead_both_legs_bytes=session_bytes + publisher_bytes - data_bytes if publisher_bytes else None,
         overhead_ratio=ratio(session_bytes - data_bytes, session_bytes),
-        overhead_by_part_bytes=overhead_by_part(session_parts, data_bytes, layer),
+        overhead_by_part_bytes=overhead_by_part(session_parts, data_bytes, main["data_saved_bytes"], layer),
         message_rate_per_s=ratio(main["data_messages"], delta_s or 0),
         kinds=[kind_figures(kind, layer) for kind in rows["kinds"]],
         times=[times(timing) for timing in rows["timings"]],
@@ -247,12 +247,17 @@ def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:
     )
 
 
-def overhead_by_part(parts: list[int], data_bytes: int, layer: str) -> Parts:
-    """Return the overhead by part: what is neither data nor outside the layer. Payload that is no data (sent again) counts too."""
+def overhead_by_part(parts: list[int], data_bytes: int, saved_bytes: int, layer: str) -> Parts:
+    """Return the overhead by part: what is neither data nor outside the layer. Payload that is no data (sent again) counts too.
+
+    `saved_bytes`, by which compressed data is larger than what it takes on the wire, are less overhead: the part `compression`.
+    """
     shares = {name: size for name, size in zip(PARTS, parts, strict=True) if name in LAYERS[layer]}
-    hidden = max(data_bytes - shares["payload"], 0)
-    shares["payload"] -= data_bytes - hidden
+    wire_bytes = data_bytes - saved_bytes
+    hidden = max(wire_bytes - shares["payload"], 0)
+    shares["payload"] -= wire_bytes - hidden
     shares["opaque"] -= hidden
+    shares["compression"] = -saved_bytes
     return {name: size for name, size in shares.items() if size}
 
 

@@ -380,6 +380,10 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
     let row = &mut message.row;
     (row.link_bytes, row.padding_bytes) = (headers.link_bytes, headers.padding_bytes);
     (row.ip_bytes, row.transport_bytes) = (headers.ip_bytes, headers.transport_bytes);
+    if headers.compressed_bytes > 0 {
+        row.uncompressed_bytes = Some(row.payload_bytes);
+        compress(row, headers.compressed_bytes);
+    }
     row.security_bytes += headers.security_bytes;
     row.header_bytes += headers.carrier_bytes;
     row.frame_bytes = headers.link_bytes
@@ -391,4 +395,19 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
         + row.option_bytes
         + row.payload_bytes
         + row.opaque_bytes;
+}
+
+/// Brings a message's own bytes, known as they were before compression, to those that they take on the wire, each part in proportion. Rounded as the
+/// shares of headers are.
+#[cold]
+fn compress(row: &mut crate::schema::messages::Row, wire_bytes: u32) {
+    let parts = [&mut row.security_bytes, &mut row.header_bytes, &mut row.option_bytes, &mut row.payload_bytes, &mut row.opaque_bytes];
+    let total: u64 = parts.iter().map(|part| u64::from(**part)).sum();
+    let edge = |at: u64| u64::from(wire_bytes) * at / total.max(1);
+    let mut from = 0;
+    for part in parts {
+        let to = from + u64::from(*part);
+        *part = u32::try_from(edge(to) - edge(from)).unwrap_or(wire_bytes);
+        from = to;
+    }
 }

@@ -183,6 +183,8 @@ table! {
         stream_id: Option<u64> [""],
         /// Names and values of a field section before compression (RFC 9113 §4.3); its compressed bytes are in option_bytes.
         field_section_bytes: Option<u32> ["bytes"],
+        /// Payload before compression, where it was agreed on (permessage-deflate, RFC 7692); payload_bytes is what it takes on the wire.
+        uncompressed_bytes: Option<u32> ["bytes"],
         /// FNV-1a hash (64 bit) of the payload, to find equal payloads without showing them.
         payload_hash: Option<u64> [""],
         /// The payload, only where it was asked for.
@@ -352,6 +354,8 @@ table! {
         data_messages: u64 [""],
         /// Data bytes delivered in this direction, each once.
         data_bytes: u64 ["bytes"],
+        /// Data bytes less what they take on the wire, where they were compressed (RFC 7692).
+        data_saved_bytes: i64 ["bytes"],
         /// Time of the first data message.
         data_first_ns: Option<i64> ["ns"],
         /// Time2 by arrival: time of the last data message.

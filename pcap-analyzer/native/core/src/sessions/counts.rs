@@ -20,10 +20,11 @@ pub fn add(sums: &mut PartSums, parts: &Parts) {
 #[inline]
 #[must_use]
 pub fn without_message(headers: &Headers, bytes: u64) -> PartSums {
-    let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes } = *headers;
+    let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, compressed_bytes } = *headers;
     let outer = [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes].map(u64::from);
     let [link, padding, ip, transport, security, header] = outer;
-    [link, padding, ip, transport, security, header, 0, 0, bytes]
+    let opaque = if compressed_bytes > 0 { compressed_bytes.into() } else { bytes };
+    [link, padding, ip, transport, security, header, 0, 0, opaque]
 }
 
 /// Adds sums to sums.
@@ -62,6 +63,8 @@ pub struct Direction {
     pub data_messages: u64,
     /// Data bytes, each once.
     pub data_bytes: u64,
+    /// Data bytes less those that they take on the wire, where they were compressed.
+    pub data_saved_bytes: i64,
     /// Time of the first data message.
     pub data_first_ns: Option<i64>,
     /// Time of the last data message.
@@ -218,14 +221,17 @@ impl Session {
         if choices.receiver == Some(from) {
             return;
         }
-        let payload_bytes = if placement.is_data { Some(message.payload_bytes) } else { hidden_payload(message, choices) };
+        let sent_bytes = message.uncompressed_bytes.unwrap_or(message.payload_bytes);
+        let payload_bytes = if placement.is_data { Some(sent_bytes) } else { hidden_payload(message, choices) };
         let Some(payload_bytes) = payload_bytes else { return };
+        let saved_bytes = message.uncompressed_bytes.map_or(0, |bytes| i64::from(bytes) - i64::from(message.payload_bytes));
         message.row.is_data = true;
         self.is_data_seen = true;
         let time_ns = message.time_ns;
         let direction = self.direction(from);
         direction.data_messages += 1;
         direction.data_bytes += u64::from(payload_bytes);
+        direction.data_saved_bytes += saved_bytes;
         direction.data_first_ns.get_or_insert(time_ns);
         direction.data_last_ns = Some(time_ns);
         direction.data_last_ack_ns = None;

@@ -170,6 +170,7 @@ impl Session {
             direction: from.direction(),
             data_messages: sums.data_messages,
             data_bytes: sums.data_bytes,
+            data_saved_bytes: sums.data_saved_bytes,
             data_first_ns: sums.data_first_ns,
             data_last_ns: sums.data_last_ns,
             data_last_ack_ns: sums.data_last_ack_ns,

@@ -73,7 +73,8 @@ impl Sealed {
     /// Its content as a run of bytes: all else that it is made of are headers of the content.
     fn piece(&self, content_bytes: u32) -> Piece {
         let row = &self.message.row;
-        let around = self.own_bytes() - content_bytes;
+        let compressed_bytes = row.uncompressed_bytes.map_or(0, |_| row.payload_bytes);
+        let around = self.own_bytes() - if compressed_bytes > 0 { compressed_bytes } else { content_bytes };
         let carrier_bytes = if self.message.carries.is_some() { around - row.security_bytes } else { 0 };
         let security_bytes = around - carrier_bytes;
         let headers = Headers {
@@ -83,6 +84,7 @@ impl Sealed {
             transport_bytes: row.transport_bytes,
             security_bytes,
             carrier_bytes,
+            compressed_bytes,
         };
         Piece {
             frame: row.frame_last,

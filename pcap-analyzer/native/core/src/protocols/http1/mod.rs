@@ -109,6 +109,8 @@ pub(super) struct Head {
     pub upgrade: Option<String>,
     /// Sec-WebSocket-Protocol (RFC 6455 §11.3.4).
     pub subprotocol: Option<String>,
+    /// Sec-WebSocket-Extensions (RFC 6455 §11.3.2).
+    pub extensions: Option<String>,
     target: String,
 }
 
@@ -160,7 +162,7 @@ fn start_line(line: &str) -> Option<Head> {
     let target = if is_request { rest.rsplit_once(' ').map_or(rest, |(target, _)| target) } else { "" };
     let has_no_body = is_request || word.starts_with('1') || word == "204" || word == "304";
     let body = if has_no_body { Body::Length(0) } else { Body::Close };
-    Some(Head { bytes: 0, word, is_request, body, upgrade: None, subprotocol: None, target: target.to_owned() })
+    Some(Head { bytes: 0, word, is_request, body, upgrade: None, subprotocol: None, extensions: None, target: target.to_owned() })
 }
 
 fn find(words: &[&'static str], word: &str) -> Option<&'static str> {
@@ -178,6 +180,7 @@ fn field(head: &mut Head, name: &str, value: &str) {
         }
         "transfer-encoding" if value.to_ascii_lowercase().ends_with("chunked") => head.body = Body::Chunked,
         "upgrade" => head.upgrade = Some(value.to_ascii_lowercase()),
+        "sec-websocket-extensions" => head.extensions = Some(value.to_ascii_lowercase()),
         "sec-websocket-protocol" => head.subprotocol = Some(value.to_ascii_lowercase()),
         _ => {}
     }

@@ -1,12 +1,16 @@
 //! WebSocket (RFC 6455): the handshake, which is HTTP/1.1's, and frames.
 //!
 //! Byte columns: a frame's header is header, its content payload. Content of the subprotocols mqtt (MQTT 5 §6) and coap (RFC 8323 §4) becomes messages
-//! of these, whose headers the frame's header adds to. Compressed content (RFC 7692) counts as on the wire.
+//! of these, whose headers the frame's header adds to. Compressed content (RFC 7692) counts as on the wire; what it was before is the column
+//! `uncompressed_bytes`.
+
+mod deflate;
 
 use super::http1::{count, head, show, NoHead, Turns, PORTS};
 use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Protocol, Step};
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
+use deflate::{Inflater, Plain};
 use std::collections::VecDeque;
 
 /// WebSocket.
@@ -35,6 +39,8 @@ struct WebSocket {
     /// Whether the side's handshake is over.
     is_open: [bool; 2],
     carries: Option<&'static str>,
+    /// Where compression was agreed.
+    inflaters: Option<Box<[Inflater; 2]>>,
 }
 
 impl Decoder for WebSocket {
@@ -60,14 +66,9 @@ impl Decoder for WebSocket {
         message.row.kind = name;
         message.row.header_bytes = count(header.bytes);
         message.row.payload_bytes = count(header.length);
-        message.facts.is_compressed = header.is_compressed;
         let payload = input.bytes.get(header.bytes..len.min(input.bytes.len())).unwrap_or(&[]);
-        if header.mask == [0; 4] {
-            message.payload_range = header.bytes..header.bytes + payload.len();
-        }
-        if let Some(carries) = self.carries.filter(|_| header.opcode < 8 && !header.is_compressed && payload.len() == header.length) {
-            message.carries = Some(carries);
-            message.content = payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+        if header.opcode < 8 {
+            self.content(&header, payload, from, message);
         }
         Step::Message { len }
     }
@@ -78,6 +79,27 @@ impl Decoder for WebSocket {
 }
 
 impl WebSocket {
+    /// What a data frame holds.
+    fn content(&mut self, header: &FrameHeader, payload: &[u8], from: Side, message: &mut Message) {
+        let is_whole = payload.len() == header.length;
+        let content: Vec<u8> = payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+        let inflater = self.inflaters.as_mut().and_then(|inflaters| inflaters.get_mut(from.index()));
+        let Some(inflater) = inflater else {
+            message.facts.is_compressed = header.is_compressed;
+            message.carries = self.carries.filter(|_| is_whole && !header.is_compressed);
+            message.content = content;
+            return;
+        };
+        let starts = (header.opcode != 0).then_some(header.is_compressed);
+        let Some(Plain { bytes, content }) = inflater.frame(&content, is_whole, starts, header.is_last) else {
+            message.facts.is_compressed = true;
+            return;
+        };
+        message.row.uncompressed_bytes = Some(count(bytes));
+        message.carries = self.carries.filter(|_| content.is_some());
+        message.content = content.unwrap_or_default();
+    }
+
     /// RFC 6455 §4: the request and its answer 101. None where the side sends frames already.
     fn handshake(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Option<Step> {
         let head = match head(input.bytes) {
@@ -101,15 +123,24 @@ impl WebSocket {
         if head.word == "101" {
             let chosen = head.subprotocol.as_deref();
             self.carries = SUBPROTOCOLS.iter().find(|(name, _)| chosen == Some(name)).map(|(_, row)| *row);
+            self.inflaters = head.extensions.as_deref().and_then(inflaters).map(Box::new);
         }
         Some(Step::Message { len: head.bytes })
     }
+}
+
+/// For client and server, where the server's answer agrees to permessage-deflate (RFC 7692 §5.1, §7.1.1).
+fn inflaters(extensions: &str) -> Option<[Inflater; 2]> {
+    let agreed = extensions.split(',').find(|extension| extension.split(';').next().map(str::trim) == Some("permessage-deflate"))?;
+    let side = |parameter: &str| Inflater::new(agreed.split(';').any(|told| told.trim() == parameter));
+    Some([side("client_no_context_takeover"), side("server_no_context_takeover")])
 }
 
 /// A frame's header (RFC 6455 §5.2).
 #[derive(Debug, Clone, Copy)]
 struct FrameHeader {
     opcode: u8,
+    is_last: bool,
     is_compressed: bool,
     bytes: usize,
     length: usize,
@@ -126,7 +157,8 @@ fn frame_header(bytes: &[u8]) -> Option<FrameHeader> {
     };
     let mask = if second & 0x80 == 0 { [0; 4] } else { cursor.array().ok()? };
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    Some(FrameHeader { opcode: first & 0x0f, is_compressed: first & 0x40 != 0, bytes: cursor.offset(), length, mask })
+    let (is_last, is_compressed) = (first & 0x80 != 0, first & 0x40 != 0);
+    Some(FrameHeader { opcode: first & 0x0f, is_last, is_compressed, bytes: cursor.offset(), length, mask })
 }
 
 /// A request that asks for the change, or the answer that grants it.
@@ -189,7 +221,7 @@ mod tests {
     fn the_frames_of_the_standard_are_read() {
         // RFC 6455 §5.7: a single-frame masked and an unmasked text message "Hello"
         for (bytes, header_bytes) in [(&b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"[..], 6), (b"\x81\x05Hello", 2)] {
-            let mut socket = WebSocket { is_open: [true; 2], carries: Some("mqtt") };
+            let mut socket = WebSocket { is_open: [true; 2], carries: Some("mqtt"), inflaters: None };
             let mut message = Message::default();
             let step = socket.next(Input::whole(bytes), Side::Client, &mut message);
 
