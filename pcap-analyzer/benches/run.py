@@ -56,6 +56,18 @@ def commands(capture: Path, folder: Path) -> dict[str, tuple[list[str], int]]:
     return {name: entry for name, entry in listed.items() if shutil.which(entry[0][0])}
 
 
+def engine(capture: Path) -> dict[str, tuple[list[str], int]]:
+    """Return what the tshark engine is measured against: the PDML that tshark writes with everything switched on."""
+    by_tshark = [*PCAPSTAT, "summarize", "--engine", "tshark", str(capture)]
+    return {"tshark -T pdml": (["tshark", "-n", "-r", str(capture), "-T", "pdml"], 3), "pcapstat summarize, tshark engine": (by_tshark, 3)}
+
+
+def show(results: dict[str, tuple[float, float]], base: str) -> None:
+    """Print wall time, its ratio to that of `base`, and peak memory."""
+    for title, (wall_s, peak_mb) in results.items():
+        print(f"  {title:<34}{wall_s:>9.3f} s{wall_s / results[base][0]:>9.2f} x{peak_mb:>9.0f} MB")
+
+
 def main() -> None:
     """Generate, measure, print."""
     with tempfile.TemporaryDirectory() as name:
@@ -64,10 +76,10 @@ def main() -> None:
             capture = folder / f"{kind}.pcap"
             generate.write(capture, kind, FRAMES, endpoints)
             print(f"\n{kind}: {FRAMES} frames, {endpoints} endpoints, {capture.stat().st_size / 1e6:.0f} MB")
-            results = {title: measure(command, runs) for title, (command, runs) in commands(capture, folder).items()}
-            base = results["pcapstat summarize"][0]
-            for title, (wall_s, peak_mb) in results.items():
-                print(f"  {title:<30}{wall_s:>9.3f} s{wall_s / base:>9.2f} x{peak_mb:>9.0f} MB")
+            show({title: measure(command, runs) for title, (command, runs) in commands(capture, folder).items()}, "pcapstat summarize")
+        generate.write(capture, "mqtt", FRAMES // 20, 400)
+        print(f"\nengine tshark: mqtt, {FRAMES // 20} frames")
+        show({title: measure(command, runs) for title, (command, runs) in engine(capture).items()}, "tshark -T pdml")
 
 
 if __name__ == "__main__":

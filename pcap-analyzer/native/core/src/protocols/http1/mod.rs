@@ -22,7 +22,7 @@ pub const HTTP1: Protocol = Protocol {
     probe,
     decoder: |_| Box::<Http1>::default(),
     pairing: || Box::<Turns>::default(),
-    wireshark: &[],
+    wireshark: &[("http.request.method", "variant"), ("http.response.code", "variant")],
 };
 
 /// HTTP's port, and those on which it is found as a rule (IANA: http, http-alt, and the ones that servers take without privileges).

@@ -23,7 +23,7 @@ pub const HTTP2: Protocol = Protocol {
     probe,
     decoder: |_| Box::<Http2>::default(),
     pairing: || Box::<Streams>::default(),
-    wireshark: &[("http2.streamid", "stream_id")],
+    wireshark: &[("http2.type", "kind"), ("http2.streamid", "stream_id")],
 };
 
 /// RFC 9113 §3.4

@@ -23,7 +23,7 @@ pub const QUIC_FRAMES: Protocol = Protocol {
     probe: |_| Likely::No,
     decoder: |_| Box::<Frames>::default(),
     pairing: || Box::<Streams>::default(),
-    wireshark: &[],
+    wireshark: &[("quic.frame_type", "kind"), ("quic.stream.stream_id", "stream_id")],
 };
 
 /// What stands behind a frame's type (RFC 9000 §19).

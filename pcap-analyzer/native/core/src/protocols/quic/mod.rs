@@ -22,7 +22,7 @@ pub const QUIC: Protocol = Protocol {
     probe,
     decoder: |_| Box::<Quic>::default(),
     pairing: || Box::<Handshakes>::default(),
-    wireshark: &[],
+    wireshark: &[("quic.long.packet_type", "kind")],
 };
 
 /// RFC 9000 §15, RFC 9369 §3.1

@@ -25,7 +25,12 @@ pub const WEBSOCKET: Protocol = Protocol {
     probe,
     decoder: |_| Box::<WebSocket>::default(),
     pairing: || Box::<Talk>::default(),
-    wireshark: &[],
+    wireshark: &[
+        ("websocket.opcode", "kind"),
+        ("websocket.payload_length", "payload_bytes"),
+        ("websocket.payload_length_ext_16", "payload_bytes"),
+        ("websocket.payload_length_ext_64", "payload_bytes"),
+    ],
 };
 
 /// Subprotocols whose content is decoded: name, and the row that decodes it.
