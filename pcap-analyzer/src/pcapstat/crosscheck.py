@@ -1,7 +1,7 @@
 """A second opinion: what tshark's own dissectors say of a capture, compared with what the core says, message by message and field by field.
 
 The two share nothing but the names of fields (`wireshark` in the rows of protocols). Differences that are known stand in `explained.csv`
-with their reason: pattern of capture, protocol, kind of message, column, reason; `*` stands for any.
+with their reason: pattern of capture, protocol, kind of message, column, versions of tshark that show it, reason; `*` stands for any.
 """
 
 from __future__ import annotations
@@ -98,7 +98,15 @@ class Rule:
     protocol: str
     kind: str
     column: str
+    tshark: str
     reason: str
+
+    def is_of(self, version: tuple[int, ...]) -> bool:
+        """Whether it is about this version of tshark: "*", "<4.2" or ">=4.2"."""
+        if self.tshark == "*":
+            return True
+        is_older = version < tuple(int(number) for number in self.tshark.lstrip("<>=").split("."))
+        return is_older == self.tshark.startswith("<")
 
     def covers(self, difference: Difference) -> bool:
         """Whether it explains a difference. A capture is known by the end of its path."""
@@ -110,9 +118,10 @@ class Rule:
 
 @functools.cache
 def rules() -> tuple[Rule, ...]:
-    """Return the rows of explained.csv."""
+    """Return the rows of explained.csv about the tshark at hand."""
+    version = wireshark.version(wireshark.find())
     with EXPLAINED.open(newline="") as file:
-        return tuple(Rule(**row) for row in csv.DictReader(file))
+        return tuple(rule for rule in (Rule(**row) for row in csv.DictReader(file)) if rule.is_of(version))
 
 
 @functools.cache

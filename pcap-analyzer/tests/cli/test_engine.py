@@ -133,6 +133,18 @@ def test_a_tool_that_is_too_old_is_one_line(tmp_path: Path) -> None:
     assert "4.0" in done.stderr
 
 
+def test_a_tool_that_runs_no_lua_is_one_line(tmp_path: Path) -> None:
+    """Run by root, tshark 4.4 knows no field of ours (its words); the remedy is told."""
+    script = tmp_path / "tshark"
+    told = "tshark: Some fields aren't valid:\n\tpcapstat"
+    version = "TShark (Wireshark) 4.4.18."
+    script.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; else printf "{told}\\n" >&2; exit 1; fi\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    done = run("summarize", "--engine", "tshark", TLS, PCAPSTAT_TSHARK=str(script))
+    assert (done.returncode, done.stderr.count("\n")) == (5, 1)
+    assert "run_user_scripts_when_superuser = true" in done.stderr
+
+
 def test_an_option_that_tshark_refuses_is_one_line() -> None:
     """What tshark complains of is told, not a traceback."""
     done = run("summarize", "-o", "no.such:thing", TLS)

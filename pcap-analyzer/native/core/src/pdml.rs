@@ -9,6 +9,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
+/// Why our post-dissector may be missing.
+const NO_LUA: &str = "it runs no Lua, as tshark 4.4 does for root (run it as another user, or write \
+    run_user_scripts_when_superuser = true into the file init.lua of the global plugin folder that `tshark -G folders` names)";
+
 /// What was opened in one frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -126,7 +130,9 @@ impl Pdml {
         let status = self.child.take()?.wait().ok()?;
         let complaints = self.complaints.take()?.join().unwrap_or_default();
         let last = complaints.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
-        (!status.success()).then(|| format!("tshark ended with {status}: {last}"))
+        // tshark 4.4 says so of our post-dissector, and nothing of the reason
+        let says = if complaints.contains("fields aren't valid") && last == "pcapstat" { NO_LUA } else { last };
+        (!status.success()).then(|| format!("tshark ended with {status}: {says}"))
     }
 }
 

@@ -224,6 +224,7 @@ impl MqttSn {
     /// §5.4.15, §5.4.17
     fn subscribe(&mut self, kind: &Kind, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Short> {
         let flags = cursor.u8()?;
+        message.row.dup = (kind.name == "SUBSCRIBE").then_some(flags & 0x80 != 0);
         message.row.message_id = Some(cursor.u16()?);
         let topic = cursor.rest();
         if flags & 3 == 0 {
