@@ -61,15 +61,17 @@ bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
 
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing
+FUZZ_SECONDS ?= 30
 FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 .PHONY: fuzz
-fuzz: cargo ## Fuzz the capture formats and every decoder, half a minute each (nightly Rust)
-	cd $(NATIVE)/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --quiet --release --locked --target $(FUZZ_HOST)
+fuzz: cargo ## Fuzz the capture formats and every decoder, FUZZ_SECONDS each
+	cd $(NATIVE)/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --locked --target $(FUZZ_HOST)
 	mkdir -p $(NATIVE)/fuzz/artifacts/capture $(NATIVE)/fuzz/artifacts/protocol
 	cp captures/a-*.pcapng $(NATIVE)/fuzz/artifacts/capture/
 	cd $(NATIVE)/fuzz && for name in capture protocol; do \
-	  $${CARGO_TARGET_DIR:-target}/$(FUZZ_HOST)/release/$$name -max_total_time=30 -max_len=8000 artifacts/$$name; done
+	  mkdir -p corpus/$$name && $${CARGO_TARGET_DIR:-target}/$(FUZZ_HOST)/release/$$name -artifact_prefix=artifacts/ -verbosity=0 \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=8000 artifacts/$$name corpus/$$name; done
 
 .PHONY: record
 record: ## Record the captures again (root, network namespaces): make record SCENARIO=a-paho-qos1

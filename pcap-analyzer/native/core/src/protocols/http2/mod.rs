@@ -3,6 +3,7 @@
 //! One message is one frame. Byte columns: the frame's header with padding and priority is header, a field block as it is compressed is option, DATA is
 //! payload; the column `field_section_bytes` tells what the field block was before compression.
 
+mod instructions;
 mod streams;
 
 pub(super) use streams::Streams;
@@ -134,7 +135,7 @@ impl FieldBlocks {
         }
         let block = std::mem::take(&mut self.begun);
         let mut section = Section::default();
-        if decoder.decode_with_cb(&block, |name, value| section.take(&name, &value)).is_err() {
+        if !instructions::are_whole(&block) || decoder.decode_with_cb(&block, |name, value| section.take(&name, &value)).is_err() {
             self.decoder = None;
             return None;
         }
