@@ -53,6 +53,7 @@ class Reader:
         tshark: list[str] | None = None,
         is_filtered: bool = False,
         name: str | None = None,
+        share: tuple[int, int] | None = None,
     ) -> Reader: ...
     @property
     def frame(self) -> int: ...

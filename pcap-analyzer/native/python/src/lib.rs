@@ -5,7 +5,7 @@ use pcapstat_core::capture::{self, Input, Source};
 use pcapstat_core::error::{Error, ErrorKind};
 use pcapstat_core::message::Side;
 use pcapstat_core::note::NOTES;
-use pcapstat_core::pipeline::{self, tables, NoRows, Options, Outcome};
+use pcapstat_core::pipeline::{self, tables, NoRows, Options, Outcome, Share};
 use pcapstat_core::protocols::{Carrier, DecodeAs, Decoding, Framing, Port, PROTOCOLS};
 use pcapstat_core::schema::{Value, TABLES};
 use pcapstat_core::sessions::Choices;
@@ -178,7 +178,7 @@ struct Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, receiver = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None))]
+    #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, receiver = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None, share = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         paths: Vec<String>,
@@ -194,6 +194,7 @@ impl Reader {
         tshark: Option<Vec<String>>,
         is_filtered: bool,
         name: Option<String>,
+        share: Option<(u32, u32)>,
     ) -> PyResult<Self> {
         let decode_as = decode_as.iter().map(|rule| DecodeAs::parse(rule)).collect::<Result<_, _>>().map_err(PyValueError::new_err)?;
         let receiver = match receiver {
@@ -204,7 +205,11 @@ impl Reader {
         };
         let choices = Choices { stop_after, payload_size_bytes: payload_size, receiver };
         let decoding = Decoding { mqtt_version, framing: framing(frame_length, frame_delimiter)? };
-        let options = Options { decode_as, choices, decoding, show_payload, show_secrets, tshark, is_filtered, ..Options::default() };
+        let share = share
+            .map(|(index, count)| Share::new(index, count).ok_or_else(|| PyValueError::new_err("share: an index below the count")))
+            .transpose()?;
+        let options =
+            Options { decode_as, choices, decoding, show_payload, show_secrets, tshark, is_filtered, share, ..Options::default() };
         Ok(Self { paths, name, options })
     }
 

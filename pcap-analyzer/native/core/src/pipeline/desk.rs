@@ -59,6 +59,9 @@ impl<'s> Rooms<'s> {
         }
         if self.options.wants_exchanges {
             for exchange in self.exchanges.take_ended() {
+                if !self.options.shares(exchange.session) {
+                    continue;
+                }
                 let row = self.exchange_row(exchange);
                 self.sink.exchange(&row);
             }
@@ -240,7 +243,7 @@ impl Receiver for Desk<'_, '_> {
         }
         self.note_facts(message);
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
-        if self.rooms.options.wants_messages {
+        if self.rooms.options.wants_messages && self.rooms.options.shares(self.session) {
             self.hand_to_sink(message, from, bytes);
         }
     }

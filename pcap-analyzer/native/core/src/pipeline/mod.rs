@@ -45,8 +45,42 @@ pub struct Options {
     pub tshark: Option<Vec<String>>,
     /// Whether only the frames count that tshark writes: it was given a display filter.
     pub is_filtered: bool,
+    /// The part of the rows that is wanted, where several passes share them.
+    pub share: Option<Share>,
     /// Number of the frame that the pass has come to, for whoever shows progress.
     pub frame: Arc<AtomicU64>,
+}
+
+/// One of several parts of a capture's messages and exchanges: those of every so many'th session. Each pass reads all of the capture, so that numbers,
+/// and links between sessions, are those of a pass that is not shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    index: u32,
+    count: u32,
+}
+
+impl Share {
+    /// Part `index`, from 0, of `count` parts, where there is such a one.
+    #[must_use]
+    pub const fn new(index: u32, count: u32) -> Option<Self> {
+        if index < count {
+            Some(Self { index, count })
+        } else {
+            None
+        }
+    }
+
+    const fn has(self, session: u32) -> bool {
+        session % self.count == self.index
+    }
+}
+
+impl Options {
+    /// Whether rows of a session are for this pass.
+    #[inline]
+    fn shares(&self, session: u32) -> bool {
+        self.share.is_none_or(|share| share.has(session))
+    }
 }
 
 /// Takes the rows that were asked for.

@@ -317,13 +317,15 @@ impl<'s> Back<'s> {
         let stream = streams.get_mut(place)?;
         let conversation = conversations.get_mut(at)?;
         let from = stream.side(packet);
+        let wants_row = rooms.options.wants_messages && rooms.options.shares(conversation.session);
+        message.wants_text = wants_row;
         let cutter = Cutter {
             decoder: conversation.decoder.as_mut(),
             message,
             from,
             now: (packet.frame, packet.time_ns),
             keep_bytes: *keep_bytes,
-            wants_frames: rooms.options.wants_messages,
+            wants_frames: wants_row,
         };
         let desk = Desk {
             rooms,
