@@ -23,9 +23,20 @@ local fields
 local frames, last_frame = {}, 0
 local number = 0
 
+-- Wireshark 4.0 knows WebSocket's subprotocol "coap" and not "mqtt" (MQTT 5 §6).
+local function open_mqtt_in_websockets()
+    local subprotocols, dissector = DissectorTable.get("ws.protocol"), Dissector.get("mqtt")
+    if subprotocols and dissector and not subprotocols:get_dissector("mqtt") then
+        subprotocols:add("mqtt", dissector)
+    end
+end
+
 -- Called by each entry file while it loads.
 function messages.prepare()
-    fields = extractors.prepare()
+    if not fields then
+        fields = extractors.prepare()
+        pcall(open_mqtt_in_websockets)
+    end
 end
 
 -- A capture is opened, or dissected anew.
@@ -202,19 +213,33 @@ local function read_records(found, infos, packet, stream, side)
     end
 end
 
--- The frames of a WebSocket (RFC 6455 §5.2), and the messages in them.
+-- A WebSocket frame's header: its bytes, those of the content, and whether it is compressed (RFC 6455 §5.2, RFC 7692).
+local function websocket_header(bytes)
+    local first, second, a, b, c, d, e, f, g, h = bytes:byte(1, 10)
+    local is_compressed = math.floor(first / 64) % 2 == 1
+    local length, header = second % 128, second >= 128 and 6 or 2
+    if length == 126 then
+        return header + 2, a * 256 + b, is_compressed
+    elseif length == 127 then
+        return header + 8, ((((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g) * 256 + h, is_compressed
+    end
+    return header, length, is_compressed
+end
+
+-- The frames of a WebSocket, and the messages in them. Compressed content counts as on the wire and is not opened.
 local function read_websocket(found, infos, packet, stream, side)
+    local is_open = false
     for _, info in ipairs(infos) do
-        local _, second, a, b, c, d, e, f, g, h = raw(info, 14):byte(1, 10)
-        local length, header = second % 128, 2
-        if length == 126 then
-            length, header = a * 256 + b, 4
-        elseif length == 127 then
-            length, header = ((((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g) * 256 + h, 10
-        end
-        header = header + (second >= 128 and 4 or 0)
+        local header, length, is_compressed = websocket_header(raw(info, 14))
         skip_to(side.queue, info, packet)
-        push_content(side, pieces.take(side.queue, header + length), header + length, length, 6, packet)
+        local sum = pieces.take(side.queue, header + length)
+        if not is_compressed then
+            push_content(side, sum, header + length, length, 6, packet)
+            is_open = true
+        end
+    end
+    if not is_open then
+        return
     end
     local application, inside = applications(packet, stream)
     if application then

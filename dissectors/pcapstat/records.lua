@@ -10,7 +10,7 @@ records.PORTS = { [5684] = true, [8883] = true, [443] = true, [8443] = true, [44
 
 local CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION_DATA, CID = 20, 22, 23, 25
 local KINDS = {
-    [20] = "Change Cipher Spec", [21] = "Alert", [22] = "Handshake", [23] = "Application Data", [24] = "Heartbeat", [25] = "Connection ID",
+    [20] = "Change Cipher Spec", [21] = "Alert", [22] = "Handshake", [23] = "Application Data", [24] = "Heartbeat", [25] = "tls12_cid",
     [26] = "ACK",
 }
 local SERVER_HELLO, SUPPORTED_VERSIONS, ENCRYPT_THEN_MAC = 2, 43, 22
