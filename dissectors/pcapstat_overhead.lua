@@ -7,7 +7,7 @@ if not version.is_enough("pcapstat_overhead.lua") then
     return
 end
 
-local messages = require("pcapstat.messages")
+local talks = require("pcapstat.talks")
 local needs = require("pcapstat.needs")
 
 local overhead = Proto("pcapstat_overhead", "pcapstat: bytes by layer")
@@ -75,8 +75,8 @@ local LAYER_NAMES = { "frame", "ip", "transport", "security", "application" }
 overhead.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which the overhead ratio counts bytes (pcapstat --layer)", LAYER_CHOICES, false)
 
 local is_needed = needs.of(all)
-messages.prepare()
-overhead.init = messages.init
+talks.prepare()
+overhead.init = talks.init
 
 local function layer_bytes(message, first)
     local sum = 0
@@ -137,8 +137,8 @@ function overhead.dissector(tvb, pinfo, tree)
     if not is_needed(pinfo, tree) then
         return
     end
-    local packet = messages.at(tvb, pinfo)
-    if not packet or not tree then
+    local packet = talks.at(tvb, pinfo)
+    if not packet then
         return
     end
     local root = tree:add(overhead)

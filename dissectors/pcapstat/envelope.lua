@@ -59,10 +59,15 @@ local function reassembled(number, link, padding, header)
     return account
 end
 
--- Length of the payload behind a UDP header, or behind a TCP one in an IP packet of which `rest` bytes are left.
-local function payload_bytes(transport, bytes, is_tcp, rest)
+-- Length of a TCP or UDP header. Wireshark's field is as long as that only where its tree is shown.
+local function header_bytes(bytes, is_tcp)
+    return is_tcp and math.floor((bytes:byte(13) or 0x50) / 16) * 4 or 8
+end
+
+-- Length of the payload behind a header in an IP packet of which `rest` bytes are left.
+local function payload_bytes(bytes, is_tcp, rest)
     if is_tcp then
-        return rest - transport.len
+        return rest - header_bytes(bytes, true)
     end
     local high, low = bytes:byte(5, 6)
     local told = high * 256 + low
@@ -106,15 +111,16 @@ function envelope.open(tvb, pinfo)
         local before = transport.offset - link
         headers, rest = { link, padding, before, 0, 0, 0 }, total - before
     end
-    local bytes = transport.source:raw(transport.offset, math.min(14, transport.len))
-    headers[4] = is_tcp and transport.len or 8
+    local bytes = transport.source:raw(transport.offset, math.min(14, transport.source:len() - transport.offset))
+    headers[4] = header_bytes(bytes, is_tcp)
     local packet = {
         number = pinfo.number,
         first = headers.frame or pinfo.number,
         time_ns = envelope.time_ns(pinfo),
         headers = headers,
-        payload = payload_bytes(transport, bytes, is_tcp, rest),
+        payload = payload_bytes(bytes, is_tcp, rest),
         item = transport,
+        payload_at = transport.offset + headers[4],
         is_tcp = is_tcp,
         source_port = pinfo.src_port,
         destination_port = pinfo.dst_port,

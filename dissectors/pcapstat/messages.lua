@@ -109,7 +109,7 @@ end
 -- Leaves out the bytes of the stream that stand before a message of this very frame and belong to none.
 local function skip_to(queue, info, packet)
     if packet.is_tcp and not packet.is_behind_hole and contents.is_same_source(info, packet.item) then
-        local wanted = packet.payload - (info.offset - packet.item.offset - packet.item.len)
+        local wanted = packet.payload - (info.offset - packet.payload_at)
         if queue.bytes > wanted and wanted > 0 then
             pieces.take(queue, queue.bytes - wanted)
         end

@@ -20,6 +20,8 @@ local PROPERTIES = {
     [39] = 4, [40] = 1, [41] = 1, [42] = 1,
 }
 local TOPIC_ALIAS = 35
+-- Bytes at a payload's start that tell publications of one topic apart, with its length.
+local DIGESTED = 4096
 
 -- A Variable Byte Integer at `at` (MQTT 5 §1.5.5): its value, and where the next byte stands.
 local function variable(bytes, at)
@@ -265,6 +267,7 @@ function mqtt.read(bytes, len, connection, side)
     end
     if number == 3 then
         message.payload, message.payload_at = len - (behind - 1), behind
+        message.digest = bytes:sub(behind, behind + DIGESTED - 1) .. message.payload
         specified = specified + message.payload
     end
     message.header = len - message.option - message.payload

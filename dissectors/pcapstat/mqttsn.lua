@@ -112,6 +112,7 @@ function mqttsn.read(bytes, connection, side)
     end
     if kind == PUBLISH then
         message.payload, message.payload_at = len - (behind - 1), behind
+        message.digest = bytes:sub(behind) .. message.payload
         message.header = len - message.payload
     end
     local body = len - (at - 1)

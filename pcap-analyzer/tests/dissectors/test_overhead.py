@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dissectors.shown import captures, messages, trees, values
 
+from dissectors.shown import captures, messages, trees, values
 from pcapstat.rules.sizes import sizes
 from pcapstat.schema import PARTS
 
@@ -18,10 +19,10 @@ OTHERS_INSIDE = {"c-http2", "c-xmpp-tls-chat", "c-xmpp-tls-pubsub"}
 Row = tuple[Any, ...]
 
 
-def shown(path: Path) -> list[tuple[int, str, dict[str, str]]]:
+def shown(path: Path, arguments: Sequence[str] = ()) -> list[tuple[int, str, dict[str, str]]]:
     """Return frame, title and fields of each message in the dissector's trees."""
     found = []
-    for frame, tree in trees(path, SCRIPT):
+    for frame, tree in trees(path, SCRIPT, arguments):
         for message in tree.findall("field[@name='pcapstat_overhead.message']"):
             found.append((frame, message.attrib["show"], values(message)))
     return found
@@ -48,6 +49,12 @@ def test_parts_are_those_of_the_messages(path: Path) -> None:
         name = row[1] if title.startswith(row[1]) else title
         actual.append((frame, name, *(int(fields[column]) for column in COLUMNS)))
     assert actual == expected
+
+
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.stem)
+def test_two_passes_show_the_same(path: Path) -> None:
+    """What is found in a first pass without trees and shown in a second one is what one pass shows."""
+    assert shown(path, ("-2", "-Y", "frame")) == shown(path)
 
 
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.stem)
