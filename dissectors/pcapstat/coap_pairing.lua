@@ -242,7 +242,6 @@ local function place_notification(requester, message, request)
     if message.kind ~= "CON" then
         finish(exchange, "complete")
     end
-    exchange.is_waiting = message.kind == "CON" or nil
     if message.observe == nil then
         cancel(requester, request.exchange)
     end
@@ -403,7 +402,7 @@ local function place_new(message, from, peer)
     if coap.is_request(code) then
         return place_request(message, from)
     elseif code == 0 or code == PING then
-        exchanges.open("ping", message).is_waiting = true
+        exchanges.open("ping", message)
         return "ping"
     end
     return place_response(message, peer, nil)

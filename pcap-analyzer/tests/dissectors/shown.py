@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,14 @@ def run(path: Path, scripts: Sequence[str], arguments: Sequence[str], preference
     return done.stdout
 
 
-def trees(path: Path, script: str, arguments: Sequence[str] = ()) -> Iterator[tuple[int, ElementTree.Element]]:
-    """Yield each frame's number and the tree of a dissector in it."""
+@cache
+def trees(path: Path, script: str, arguments: tuple[str, ...] = ()) -> list[tuple[int, ElementTree.Element]]:
+    """Return each frame's number and the tree of a dissector in it."""
+    return list(parsed(path, script, arguments))
+
+
+def parsed(path: Path, script: str, arguments: tuple[str, ...]) -> Iterator[tuple[int, ElementTree.Element]]:
+    """Read tshark's PDML."""
     name = Path(script).stem
     root = ElementTree.fromstring(run(path, [script], ["-T", "pdml", "-J", name, *arguments]))
     for packet in root.iter("packet"):
@@ -69,9 +76,10 @@ def trees(path: Path, script: str, arguments: Sequence[str] = ()) -> Iterator[tu
 
 def values(element: ElementTree.Element) -> dict[str, str]:
     """Return an element's own fields: last word of the name, value."""
-    return {field.attrib["name"].partition(".")[2]: field.attrib["show"] for field in element.findall("field")}
+    return {field.attrib["name"].partition(".")[2]: field.attrib.get("show", "") for field in element.findall("field")}
 
 
+@cache
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the rows of `pcapstat messages` whose protocols the dissectors show."""
     table = pa.table(pcapstat.open(path, decode_as=decode_as(path, 1), keylog=keys(path)).messages)

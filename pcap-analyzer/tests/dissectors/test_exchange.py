@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dissectors.shown import captures, decode_as, keys, messages, trees, values
 
 import pcapstat
+from dissectors.shown import captures, decode_as, keys, messages, trees, values
 from pcapstat.rules import judge
 
 SCRIPT = "pcapstat_exchange.lua"
@@ -84,7 +84,7 @@ def test_expert_items_are_the_broken_rules(path: Path) -> None:
     expected = sorted((found.frame, found.rule) for found in judge(iter(rows), ()) if found.rule in JUDGED)
     actual = sorted(
         (frame, item.attrib["showname"].partition(":")[0])
-        for frame, tree in trees(path, SCRIPT)
+        for frame, tree in trees(path, SCRIPT, TWO_PASSES)
         for item in tree.iter("field")
         if item.attrib["name"].startswith("pcapstat_exchange.rule.")
     )

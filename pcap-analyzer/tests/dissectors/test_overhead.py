@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import CAPTURES
 
 from dissectors.shown import captures, messages, trees, values
 from pcapstat.rules.sizes import sizes
@@ -16,10 +16,11 @@ SCRIPT = "pcapstat_overhead.lua"
 COLUMNS = ("frame_bytes", *(f"{part}_bytes" for part in PARTS))
 OTHERS_INSIDE = {"c-http2", "c-xmpp-tls-chat", "c-xmpp-tls-pubsub"}
 """Recordings whose TLS records hold protocols that the dissectors do not show: they show the records."""
+TWICE = ("a-paho-qos1", "a-paho-tls-qos1", "a-californium-dtls-cid-con", "c-aiocoap-tcp-observe", "e-mqttsn-1920")
 Row = tuple[Any, ...]
 
 
-def shown(path: Path, arguments: Sequence[str] = ()) -> list[tuple[int, str, dict[str, str]]]:
+def shown(path: Path, arguments: tuple[str, ...] = ()) -> list[tuple[int, str, dict[str, str]]]:
     """Return frame, title and fields of each message in the dissector's trees."""
     found = []
     for frame, tree in trees(path, SCRIPT, arguments):
@@ -51,9 +52,10 @@ def test_parts_are_those_of_the_messages(path: Path) -> None:
     assert actual == expected
 
 
-@pytest.mark.parametrize("path", captures(), ids=lambda path: path.stem)
-def test_two_passes_show_the_same(path: Path) -> None:
-    """What is found in a first pass without trees and shown in a second one is what one pass shows."""
+@pytest.mark.parametrize("name", TWICE)
+def test_two_passes_show_the_same(name: str) -> None:
+    """What is found in a first pass without visible trees and shown in a second one is what one pass shows."""
+    path = CAPTURES / f"{name}.pcapng"
     assert shown(path, ("-2", "-Y", "frame")) == shown(path)
 
 
