@@ -309,6 +309,7 @@ local function compute(tvb, pinfo)
     local is_new = streams.take(side, packet)
     packet.is_behind_hole = had_hole or #side.held > 0
     packet.messages = NONE
+    stream.payload_ns = stream.payload_ns or packet.payload > 0 and packet.time_ns or nil
     if packet.payload > 0 and is_new and not is_given_up(stream, side) then
         packet.messages = read(packet, stream, side)
         -- the side that spoke first may turn out to be the server
@@ -325,6 +326,11 @@ function messages.at(tvb, pinfo)
         last_frame = frame
         frames[frame] = compute(tvb, pinfo)
     end
+    return frames[frame]
+end
+
+-- What was found in a frame that was read before.
+function messages.found(frame)
     return frames[frame]
 end
 

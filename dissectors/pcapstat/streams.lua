@@ -29,9 +29,18 @@ local function new_side(name)
     return { direction = name, queue = pieces.queue(), inner = pieces.queue(), held = {} }
 end
 
-local function new_stream(packet)
+-- An address with its port.
+local function endpoint(address, port)
+    local text = tostring(address)
+    return (text:find(":", 1, true) and "[" .. text .. "]" or text) .. ":" .. port
+end
+
+local function new_stream(packet, pinfo)
     local is_answer = packet.is_tcp and has(packet.flags, SYN) and has(packet.flags, ACK)
+    local source, destination = endpoint(pinfo.src, packet.source_port), endpoint(pinfo.dst, packet.destination_port)
     return {
+        client_name = is_answer and destination or source,
+        server_name = is_answer and source or destination,
         client_port = is_answer and packet.destination_port or packet.source_port,
         server_port = is_answer and packet.source_port or packet.destination_port,
         is_from_start = packet.is_tcp and has(packet.flags, SYN),
@@ -50,6 +59,7 @@ function streams.decide_sides(stream, ports)
         return
     end
     stream.client_port, stream.server_port = stream.server_port, stream.client_port
+    stream.client_name, stream.server_name = stream.server_name, stream.client_name
     stream.client, stream.server = stream.server, stream.client
     stream.client.direction, stream.server.direction = "c2s", "s2c"
 end
@@ -59,7 +69,7 @@ function streams.of(packet, pinfo)
     local list = packet.is_tcp and known.tcp or known.udp
     local stream = list[packet.stream]
     if not stream then
-        stream = new_stream(packet)
+        stream = new_stream(packet, pinfo)
         list[packet.stream] = stream
         if stream.client_port == stream.server_port then
             stream.client_address = tostring(pinfo.src)
