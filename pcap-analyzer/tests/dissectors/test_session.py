@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dissectors.shown import PROTOCOLS, captures, decode_as, keys, run
 
 import pcapstat
+from dissectors.shown import PROTOCOLS, captures, decode_as, keys, run
 from pcapstat.metrics.sessions import Choices
 
 SCRIPT = "pcapstat_session.lua"
