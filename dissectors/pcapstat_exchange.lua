@@ -67,6 +67,7 @@ local shown = {
     transferred = number_field("block.transferred_bytes", "Transferred so far", "Data bytes of the transfer up to this block, each once"),
     parts = number_field("parts", "Blocks", "Blocks transferred"),
     payload = ProtoField.uint64(PREFIX .. "payload_bytes", "Data", base.DEC, nil, 0, "Data bytes, each once"),
+    rule = text_field("rule", "Broken rule", "Identifier of a rule that this message breaks, as in pcapstat validate"),
     flow = text_field("flow", "QoS flow", "State of the QoS flow behind this message (MQTT 5 §4.3)"),
     flow_time = time_field("flow_time", "Time in the flow", "Since the PUBLISH that began the flow"),
 }
@@ -180,6 +181,7 @@ local function add_experts(branch, message, outcome)
     for _, rule in ipairs(rules.OF[message.protocol] or {}) do
         local fault = rule[3](message)
         if fault then
+            add(branch, shown.rule, rule[1])
             branch:add_proto_expert_info(broken[rule[1]], rule[1] .. ": " .. fault)
         end
     end

@@ -36,7 +36,7 @@ local shown = {
     message = ProtoField.string(PREFIX .. "message", "Message", base.UNICODE, "Protocol, kind and variant"),
     frame_bytes = bytes_field("frame_bytes", "Bytes on the wire", "Bytes that this message answers for: its own and its share of headers"),
     layer_bytes = bytes_field("layer_bytes", "Bytes at the chosen layer", "Bytes from the layer of the preferences on"),
-    ratio = ProtoField.double(PREFIX .. "overhead_ratio", "Overhead ratio", "1 - payload / bytes at the chosen layer"),
+    ratio = ProtoField.double(PREFIX .. "overhead_ratio", "Overhead ratio", "1 - payload / bytes at the chosen layer, to four places"),
     frame_first = ProtoField.framenum(PREFIX .. "frame_first", "First frame", base.NONE, 0, 0, "First frame that carries bytes of it"),
     observed = bytes_field("observed_bytes", "Observed size", "The message without what carries it"),
     specified = bytes_field("specified_bytes", "Specified size", "What the standard says a message with these fields occupies"),
@@ -86,6 +86,11 @@ local function layer_bytes(message, first)
     return sum
 end
 
+-- To four places, which a column has room for.
+local function rounded(ratio)
+    return math.floor(ratio * 1e4 + 0.5) / 1e4
+end
+
 local function add_theory(branch, message)
     if not message.specified then
         return
@@ -117,7 +122,7 @@ local function add_message(root, message, first)
     local bytes = layer_bytes(message, first)
     branch:add(shown.layer_bytes, bytes):set_generated()
     if bytes > 0 then
-        branch:add(shown.ratio, 1 - message.payload / bytes):set_generated()
+        branch:add(shown.ratio, rounded(1 - message.payload / bytes)):set_generated()
     end
     if message.malformed then
         branch:add(shown.malformed, message.malformed):set_generated()

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from dissectors.shown import captures, run
 from places import CAPTURES
+
+from dissectors.shown import captures, run
 
 RUNS = [
     path
