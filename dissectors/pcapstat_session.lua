@@ -133,10 +133,12 @@ end
 -- The table of sessions under Tools.
 
 local HEADINGS = {
-    "stream", "protocol", "client", "server", "receiver", "Time1 s", "Time2 s", "ΔTime s", "data messages", "data bytes", "goodput B/s",
-    "throughput B/s", "all bytes", "overhead bytes", "overhead %", "frames",
+    "stream", "protocol", "client", "server", "receiver", "Time1 s", "Time2 s", "ΔTime s", "data", "bytes", "goodput", "throughput", "all bytes",
+    "overhead bytes", "overhead %", "frames",
 }
 local NOT_AVAILABLE = "n/a"
+-- Columns of the window: stream, protocol, client, ΔTime, data messages and bytes, goodput, throughput, overhead in percent.
+local IN_WINDOW = { 1, 2, 3, 8, 9, 10, 11, 12, 15 }
 
 local function seconds(time_ns)
     return time_ns and ("%.9f"):format(time_ns / 1e9) or NOT_AVAILABLE
@@ -198,23 +200,35 @@ local function as_csv(table_rows)
     return table.concat(lines, "\n")
 end
 
--- Opens the window. A listener sees the frames that pass the display filter; the button takes the filter that is applied by then.
+-- What the window has room for; the clipboard gets all columns.
+local function narrow(table_rows)
+    local narrowed = {}
+    for at, cells in ipairs(table_rows) do
+        narrowed[at] = {}
+        for column, wanted in ipairs(IN_WINDOW) do
+            narrowed[at][column] = cells[wanted]
+        end
+    end
+    return narrowed
+end
+
+-- Opens the window. Its listener sees the frames that pass the display filter. Wireshark gives a listener its filter once, and none may be replaced
+-- while it is called: so behind another display filter the window asks for its button.
 local function show_sessions()
     local window = TextWindow.new("pcapstat: sessions")
-    local passing, listener = {}, nil
+    local filter, passing, listener
 
     local function write()
-        local filter = get_filter()
         local head = filter ~= "" and "Sessions with frames that pass: " .. filter or "All sessions"
-        window:set(head .. "\n\n" .. aligned(rows(passing)) .. "\n")
+        local hint = get_filter() ~= filter and "\nThe display filter has changed: press Refresh." or ""
+        window:set(head .. hint .. "\n\n" .. aligned(narrow(rows(passing))) .. "\n")
     end
 
     local function listen()
         if listener then
             listener:remove()
         end
-        passing = {}
-        local filter = get_filter()
+        filter, passing = get_filter(), {}
         listener = Listener.new("frame", filter ~= "" and filter or nil)
         function listener.packet(pinfo)
             local packet = messages.found(pinfo.number)
@@ -230,7 +244,7 @@ local function show_sessions()
         retap_packets()
     end
 
-    window:add_button("Apply display filter", listen)
+    window:add_button("Refresh", listen)
     window:add_button("Copy as CSV", function() copy_to_clipboard(as_csv(rows(passing))) end)
     window:set_atclose(function() listener:remove() end)
     listen()
