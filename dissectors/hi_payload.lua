@@ -7,8 +7,8 @@ if not version.is_enough("hi_payload.lua") then
     return
 end
 
-local needs = require("pcapstat.needs")
 local payloads = require("pcapstat.payloads")
+local stage = require("pcapstat.stage")
 
 local hi = Proto("hi_payload", "Numbered test payload")
 
@@ -40,7 +40,6 @@ local late = ProtoExpert.new("hi_payload.order", "A larger number came before", 
 hi.experts = { loss, duplicate, late }
 
 payloads.add_preferences(hi.prefs)
-local is_needed = needs.of(all)
 payloads.prepare()
 
 -- Numbers that each sender has shown, by topic.
@@ -96,10 +95,7 @@ local function add_payload(tree, range, said)
     end
 end
 
-function hi.dissector(tvb, pinfo, tree)
-    if not is_needed(pinfo, tree) then
-        return
-    end
+local function dissect(tvb, pinfo, tree)
     for _, payload in ipairs(payloads.of(hi.prefs, tvb, pinfo)) do
         local message = payload.message
         local digits = payload.range:raw(0, math.min(payload.range:len(), 32)):match("^Hi!(%d+)")
@@ -110,4 +106,4 @@ function hi.dissector(tvb, pinfo, tree)
     end
 end
 
-register_postdissector(hi)
+stage.add(all, dissect)

@@ -6,8 +6,8 @@ if not version.is_enough("hl7_payload.lua") then
     return
 end
 
-local needs = require("pcapstat.needs")
 local payloads = require("pcapstat.payloads")
+local stage = require("pcapstat.stage")
 
 local hl7 = Proto("hl7_payload", "HL7 version 2 message")
 
@@ -34,7 +34,6 @@ hl7.fields = all
 local NAMED = { [3] = "application", [9] = "type", [10] = "control_id", [12] = "version" }
 
 payloads.add_preferences(hl7.prefs)
-local is_needed = needs.of(all)
 payloads.prepare()
 hl7.init = payloads.init
 
@@ -83,10 +82,7 @@ local function add_message(tree, range, text)
     root:add(shown.segments, count):set_generated()
 end
 
-function hl7.dissector(tvb, pinfo, tree)
-    if not is_needed(pinfo, tree) then
-        return
-    end
+local function dissect(tvb, pinfo, tree)
     for _, payload in ipairs(payloads.of(hl7.prefs, tvb, pinfo)) do
         local text = payload.range:raw()
         if text:find("^MSH[^%w%s]") then
@@ -95,4 +91,4 @@ function hl7.dissector(tvb, pinfo, tree)
     end
 end
 
-register_postdissector(hl7)
+stage.add(all, dissect)

@@ -10,8 +10,8 @@ end
 
 local exchanges = require("pcapstat.exchanges")
 local mqtt_pairing = require("pcapstat.mqtt_pairing")
-local needs = require("pcapstat.needs")
 local rules = require("pcapstat.rules")
+local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
 
 local exchange_proto = Proto("pcapstat_exchange", "pcapstat: exchanges")
@@ -93,7 +93,6 @@ exchange_proto.experts = experts
 
 exchange_proto.prefs.linked = Pref.bool("Show what comes later", true, "Link requests with answers of later frames (in Wireshark, and with tshark -2)")
 
-local is_needed = needs.of(all)
 talks.prepare()
 exchange_proto.init = talks.init
 
@@ -106,20 +105,20 @@ end
 
 local function add(branch, field, value)
     if value ~= nil then
-        branch:add(field, value):set_generated()
+        branch:add(field, value)
     end
 end
 
 local function add_time(branch, field, time_ns)
     if time_ns then
-        branch:add(field, nstime(time_ns)):set_generated()
+        branch:add(field, nstime(time_ns))
     end
 end
 
 -- A link to another frame, where that is known to this pass.
 local function add_frame(branch, field, frame, now)
     if frame and (frame <= now or exchange_proto.prefs.linked) then
-        branch:add(field, frame):set_generated()
+        branch:add(field, frame)
     end
 end
 
@@ -210,10 +209,7 @@ local function add_message(root, message, is_capture_over)
     add_experts(branch, message, outcome)
 end
 
-function exchange_proto.dissector(tvb, pinfo, tree)
-    if not is_needed(pinfo, tree) then
-        return
-    end
+local function dissect(tvb, pinfo, tree)
     local packet, is_new = talks.at(tvb, pinfo)
     if not packet or #packet.messages == 0 then
         return
@@ -225,4 +221,4 @@ function exchange_proto.dissector(tvb, pinfo, tree)
     end
 end
 
-register_postdissector(exchange_proto)
+stage.add(all, dissect)

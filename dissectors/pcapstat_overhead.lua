@@ -7,8 +7,8 @@ if not version.is_enough("pcapstat_overhead.lua") then
     return
 end
 
+local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
-local needs = require("pcapstat.needs")
 
 local overhead = Proto("pcapstat_overhead", "pcapstat: bytes by layer")
 
@@ -74,7 +74,6 @@ local LAYER_CHOICES = {
 local LAYER_NAMES = { "frame", "ip", "transport", "security", "application" }
 overhead.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which the overhead ratio counts bytes (pcapstat --layer)", LAYER_CHOICES, false)
 
-local is_needed = needs.of(all)
 talks.prepare()
 overhead.init = talks.init
 
@@ -95,12 +94,12 @@ local function add_theory(branch, message)
     if not message.specified then
         return
     end
-    branch:add(shown.observed, message.observed):set_generated()
-    branch:add(shown.specified, message.specified):set_generated()
-    branch:add(shown.minimal, message.minimal):set_generated()
-    branch:add(shown.difference, message.observed - message.minimal):set_generated()
+    branch:add(shown.observed, message.observed)
+    branch:add(shown.specified, message.specified)
+    branch:add(shown.minimal, message.minimal)
+    branch:add(shown.difference, message.observed - message.minimal)
     if message.observed ~= message.minimal and message.cause then
-        branch:add(shown.cause, message.cause):set_generated()
+        branch:add(shown.cause, message.cause)
     end
 end
 
@@ -112,20 +111,20 @@ end
 local function add_message(root, message, first)
     local branch = root:add(shown.message, title(message))
     branch:set_generated()
-    branch:add(shown.frame_bytes, message.frame_bytes):set_generated()
+    branch:add(shown.frame_bytes, message.frame_bytes)
     for _, part in ipairs(PARTS) do
-        branch:add(shown[part], message[part]):set_generated()
+        branch:add(shown[part], message[part])
     end
     if message.frame_first ~= message.frame then
-        branch:add(shown.frame_first, message.frame_first):set_generated()
+        branch:add(shown.frame_first, message.frame_first)
     end
     local bytes = layer_bytes(message, first)
-    branch:add(shown.layer_bytes, bytes):set_generated()
+    branch:add(shown.layer_bytes, bytes)
     if bytes > 0 then
-        branch:add(shown.ratio, rounded(1 - message.payload / bytes)):set_generated()
+        branch:add(shown.ratio, rounded(1 - message.payload / bytes))
     end
     if message.malformed then
-        branch:add(shown.malformed, message.malformed):set_generated()
+        branch:add(shown.malformed, message.malformed)
     end
     add_theory(branch, message)
 end
@@ -133,15 +132,12 @@ end
 local function add_frame(root, packet)
     local headers = packet.headers
     for at, part in ipairs({ "link", "padding", "ip", "transport" }) do
-        root:add(frame_shown[part], headers[at]):set_generated()
+        root:add(frame_shown[part], headers[at])
     end
-    root:add(frame_shown.payload, math.max(0, packet.payload)):set_generated()
+    root:add(frame_shown.payload, math.max(0, packet.payload))
 end
 
-function overhead.dissector(tvb, pinfo, tree)
-    if not is_needed(pinfo, tree) then
-        return
-    end
+local function dissect(tvb, pinfo, tree)
     local packet = talks.at(tvb, pinfo)
     if not packet then
         return
@@ -155,4 +151,4 @@ function overhead.dissector(tvb, pinfo, tree)
     end
 end
 
-register_postdissector(overhead)
+stage.add(all, dissect)

@@ -8,8 +8,8 @@ if not version.is_enough("pcapstat_session.lua") then
 end
 
 local messages = require("pcapstat.messages")
-local needs = require("pcapstat.needs")
 local sessions = require("pcapstat.sessions")
+local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
 
 local session_proto = Proto("pcapstat_session", "pcapstat: session so far")
@@ -70,7 +70,6 @@ session_proto.prefs.time1 = Pref.enum("Time1 by", 1, "What opens a session (pcap
     { 4, "transport: the first packet", 4 },
 }, false)
 
-local is_needed = needs.of(all)
 talks.prepare()
 
 function session_proto.init()
@@ -85,7 +84,7 @@ end
 
 local function add(root, field, value)
     if value ~= nil then
-        root:add(field, value):set_generated()
+        root:add(field, value)
     end
 end
 
@@ -109,10 +108,7 @@ local function add_figures(root, figures)
     add(root, shown.overhead_ratio, figures.overhead_ratio)
 end
 
-function session_proto.dissector(tvb, pinfo, tree)
-    if not is_needed(pinfo, tree) then
-        return
-    end
+local function dissect(tvb, pinfo, tree)
     local packet = sessions.at(tvb, pinfo)
     if not packet then
         return
@@ -124,7 +120,7 @@ function session_proto.dissector(tvb, pinfo, tree)
     add_figures(root, packet.figures)
 end
 
-register_postdissector(session_proto)
+stage.add(all, dissect)
 
 if not gui_enabled() then
     return

@@ -152,7 +152,6 @@ local function divide(message, options_at, payload_at, has_marker, len)
     else
         message.payload, message.opaque = rest, 0
     end
-    message.payload_at = payload_at
 end
 
 local function broken(message, len, why)
@@ -201,10 +200,19 @@ local function read_body(message, bytes, token_at, token_bytes, len, fixed)
     return message
 end
 
+-- A message without its fields; what every one has gets its place at once, since tables that grow cost time.
+local function new_message(is_over_tcp)
+    return {
+        protocol = "coap", kind = "", variant = "", code = 0, id = 0, token = "", security = 0, header = 0, option = 0, payload = 0, opaque = 0,
+        link = 0, padding = 0, ip = 0, transport = 0, frame_bytes = 0, frame = 0, frame_first = 0, time_ns = 0, stream = false, side = false,
+        exchange = nil, observed = nil, specified = nil, minimal = nil, cause = nil, is_over_tcp = is_over_tcp, is_data = false,
+    }
+end
+
 -- A message of `len` bytes in a datagram, of which `bytes` were captured.
 function coap.read(bytes, len)
     local first, code, high, low = bytes:byte(1, 4)
-    local message = { protocol = "coap", security = 0, option = 0, payload = 0, opaque = 0 }
+    local message = new_message(false)
     if not low or math.floor(first / 64) ~= 1 or first % 16 > 8 then
         return broken(message, len, "header, RFC 7252 §3")
     end
@@ -225,7 +233,7 @@ function coap.read_over_tcp(bytes, len, is_framed)
     local first = bytes:byte(1) or 0
     local length_bytes = ({ [13] = 1, [14] = 2, [15] = 4 })[math.floor(first / 16)] or 0
     local code = bytes:byte(2 + length_bytes)
-    local message = { protocol = "coap", security = 0, option = 0, payload = 0, opaque = 0, is_over_tcp = true }
+    local message = new_message(true)
     if not code or first % 16 > 8 then
         return broken(message, len, "header, RFC 8323 §3.2")
     end

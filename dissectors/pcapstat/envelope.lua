@@ -4,7 +4,9 @@ local fields = require("pcapstat.fields")
 
 local envelope = {}
 
-local ICMP, IPV6_FRAGMENT, ICMPV6 = 1, 44, 58
+local ICMP, TCP, UDP, IPV6_FRAGMENT, ICMPV6 = 1, 6, 17, 44, 58
+-- Bytes read of a frame from its IP header on: the longest, and what is asked of TCP's.
+local READ = 80
 local IPV6_HEADER, FRAGMENT_HEADER = 40, 8
 
 -- Accounts of fragments by frame, until their datagram is whole.
@@ -27,14 +29,17 @@ function envelope.time_ns(pinfo)
     return math.floor(rel_s * 1e9 + 0.5)
 end
 
--- An IP header: length of its packet, its own length, the protocol inside, and whether it is a fragment's. TSO leaves a length of 0.
-local function ip_header(ip, rest)
-    local bytes = ip.source:raw(ip.offset, 20)
+-- An IP header: length of its packet, its own length, the protocol inside, and whether it is a fragment's; none where it is no IP header. TSO leaves
+-- a length of 0.
+local function ip_header(bytes, rest)
     local first, _, third, fourth, fifth, sixth, next_header, fragment_low, _, protocol = bytes:byte(1, 10)
-    if first >= 0x60 then
-        local total = IPV6_HEADER + fifth * 256 + sixth
+    if not protocol then
+        return nil
+    elseif first >= 0x60 and first < 0x70 then
         local is_fragment = next_header == IPV6_FRAGMENT
-        return total, IPV6_HEADER + (is_fragment and FRAGMENT_HEADER or 0), next_header, is_fragment
+        return IPV6_HEADER + fifth * 256 + sixth, IPV6_HEADER + (is_fragment and FRAGMENT_HEADER or 0), next_header, is_fragment
+    elseif first < 0x45 or first >= 0x50 then
+        return nil
     end
     local total = third * 256 + fourth
     local is_fragment = (next_header % 64) * 256 + fragment_low > 0
@@ -74,63 +79,67 @@ local function payload_bytes(bytes, is_tcp, rest)
     return (told >= 8 and told <= rest) and told - 8 or rest - 8
 end
 
-local function find_transport()
-    local tcp = fields.tcp()
-    if tcp then
-        return tcp, true
-    end
-    return fields.udp(), false
+-- The packet of a UDP or TCP header that begins `bytes`; all that becomes known of it has its place.
+local function new_packet(pinfo, headers, bytes, is_tcp, rest, payload_at)
+    local number = pinfo.number
+    local a, b, c, d, e, f, g, h, _, _, _, _, _, flags = bytes:byte(1, 14)
+    headers[4] = header_bytes(bytes, is_tcp)
+    return {
+        number = number, first = headers.frame or number, time_ns = envelope.time_ns(pinfo), headers = headers,
+        payload = payload_bytes(bytes, is_tcp, rest), is_tcp = is_tcp, payload_at = payload_at + headers[4],
+        source_port = a * 256 + b, destination_port = c * 256 + d,
+        sequence = is_tcp and ((e * 256 + f) * 256 + g) * 256 + h, flags = is_tcp and flags or 0,
+        stream = (is_tcp and fields["tcp.stream"]() or fields["udp.stream"]()).value,
+        item = false, tvb = false, is_in_frame = false, is_behind_hole = false, messages = false,
+    }
 end
 
--- The packet that a frame completes: headers as in `pieces`, payload bytes, stream, TCP's sequence number and flags. None where there is
--- no UDP or TCP, where it is quoted by ICMP, and where IP has to be written out first (6LoWPAN).
-function envelope.open(tvb, pinfo)
-    local ip = fields.ip() or fields.ipv6()
-    if not ip or ip.source:len() ~= tvb:len() then
-        return nil
+-- A packet whose transport header Wireshark has to point out: of a fragmented datagram, behind extension headers, in a tunnel.
+local function pointed_out(pinfo, link, padding, total, header, is_fragment)
+    local transport, is_tcp = fields.tcp(), true
+    if not transport then
+        transport, is_tcp = fields.udp(), false
     end
-    local link = ip.offset
-    local wire = pinfo.len
-    local total, header, protocol, is_fragment = ip_header(ip, wire - link)
-    if protocol == ICMP or protocol == ICMPV6 then
-        return nil
-    end
-    local padding = math.max(0, wire - link - total)
-    local transport, is_tcp = find_transport()
     if not transport then
         if is_fragment then
             fragments[pinfo.number] = { link, padding, header }
         end
         return nil
     end
-    local headers, rest
+    local source = transport.source
+    local bytes = source:raw(transport.offset, math.min(14, source:len() - transport.offset))
     if is_fragment then
-        headers = reassembled(pinfo.number, link, padding, header)
-        rest = transport.source:len()
+        local headers = reassembled(pinfo.number, link, padding, header)
+        return new_packet(pinfo, headers, bytes, is_tcp, source:len(), transport.offset)
+    end
+    local before = transport.offset - link
+    return new_packet(pinfo, { link, padding, before, 0, 0, 0 }, bytes, is_tcp, total - before, transport.offset)
+end
+
+-- The packet that a frame completes: headers as in `pieces`, payload bytes, stream, TCP's sequence number and flags. None where there is
+-- no UDP or TCP, where it is quoted by ICMP, and where IP has to be written out first (6LoWPAN).
+function envelope.open(tvb, pinfo)
+    local ip = fields.ip() or fields.ipv6()
+    if not ip then
+        return nil
+    end
+    local link, wire = ip.offset, pinfo.len
+    local bytes = tvb:raw(link, math.min(READ, tvb:len() - link))
+    local total, header, protocol, is_fragment = ip_header(bytes, wire - link)
+    if not total or protocol == ICMP or protocol == ICMPV6 then
+        return nil
+    end
+    local padding = math.max(0, wire - link - total)
+    local packet
+    if (protocol == TCP or protocol == UDP) and not is_fragment and #bytes >= header + (protocol == TCP and 14 or 8) then
+        local headers = { link, padding, header, 0, 0, 0 }
+        packet = new_packet(pinfo, headers, bytes:sub(header + 1), protocol == TCP, total - header, link + header)
     else
-        local before = transport.offset - link
-        headers, rest = { link, padding, before, 0, 0, 0 }, total - before
+        packet = pointed_out(pinfo, link, padding, total, header, is_fragment)
     end
-    local bytes = transport.source:raw(transport.offset, math.min(14, transport.source:len() - transport.offset))
-    headers[4] = header_bytes(bytes, is_tcp)
-    local packet = {
-        number = pinfo.number,
-        first = headers.frame or pinfo.number,
-        time_ns = envelope.time_ns(pinfo),
-        headers = headers,
-        payload = payload_bytes(bytes, is_tcp, rest),
-        item = transport,
-        payload_at = transport.offset + headers[4],
-        is_tcp = is_tcp,
-        source_port = pinfo.src_port,
-        destination_port = pinfo.dst_port,
-    }
-    if is_tcp and #bytes >= 14 then
-        local a, b, c, d = bytes:byte(5, 8)
-        packet.sequence = ((a * 256 + b) * 256 + c) * 256 + d
-        packet.flags = bytes:byte(14)
+    if packet then
+        packet.item, packet.tvb = ip, tvb
     end
-    packet.stream = (is_tcp and fields["tcp.stream"]() or fields["udp.stream"]()).value
     return packet
 end
 

@@ -21,7 +21,6 @@ local TRIES = 32
 
 local fields
 local frames, last_frame = {}, 0
-local number = 0
 
 -- Wireshark 4.0 knows WebSocket's subprotocol "coap" and not "mqtt" (MQTT 5 §6).
 local function open_mqtt_in_websockets()
@@ -41,13 +40,18 @@ end
 
 -- A capture is opened, or dissected anew.
 function messages.init()
-    frames, last_frame, number = {}, 0, 0
+    frames, last_frame = {}, 0
     envelope.init()
     streams.init()
 end
 
-local function raw(info, len)
-    return info.source:raw(info.offset, math.min(len or info.len, info.len, MOST))
+-- The bytes of a field, `len` of them at most. In the frame itself they are quicker to get.
+local function raw(info, packet, len)
+    local count = math.min(len or info.len, info.len, MOST)
+    if packet and packet.is_in_frame then
+        return packet.tvb:raw(info.offset, count)
+    end
+    return info.source:raw(info.offset, count)
 end
 
 -- Puts a message's share of headers to its own bytes, and the message into the frame's list.
@@ -58,29 +62,27 @@ local function finish(found, message, sum, frame_first, packet, stream, side)
         + message.opaque
     message.frame, message.frame_first = packet.number, frame_first or packet.number
     message.time_ns, message.stream, message.side = packet.time_ns, stream, side
-    message.number_in_capture = number
-    number = number + 1
     found[#found + 1] = message
     return message
 end
 
-local function read_coap(info, _, _, is_tcp, is_framed)
-    if is_tcp then
-        local bytes = raw(info)
+local function read_coap(info, _, _, packet, is_framed)
+    if packet.is_tcp then
+        local bytes = raw(info, packet)
         local len = is_framed and info.len or coap.length_over_tcp(bytes)
         return coap.read_over_tcp(bytes, len, is_framed), len
     end
-    return coap.read(raw(info), info.len), info.len
+    return coap.read(raw(info, packet), info.len), info.len
 end
 
-local function read_mqtt(info, stream, side)
-    local bytes = raw(info)
+local function read_mqtt(info, stream, side, packet)
+    local bytes = raw(info, packet)
     local len = mqtt.length(bytes) or info.len
     return mqtt.read(bytes, len, stream, side), len
 end
 
-local function read_mqttsn(info, stream, side)
-    local bytes = raw(info)
+local function read_mqttsn(info, stream, side, packet)
+    local bytes = raw(info, packet)
     return mqttsn.read(bytes, stream, side), #bytes
 end
 
@@ -106,13 +108,16 @@ local function open_oscore(found, first)
     end
 end
 
+-- Whether a field stands in the frame itself: Wireshark's field of the IP header does.
+local function is_in_frame(info, packet)
+    return contents.is_same_source(info, packet.item)
+end
+
 -- Leaves out the bytes of the stream that stand before a message of this very frame and belong to none.
 local function skip_to(queue, info, packet)
-    if packet.is_tcp and not packet.is_behind_hole and contents.is_same_source(info, packet.item) then
-        local wanted = packet.payload - (info.offset - packet.payload_at)
-        if queue.bytes > wanted and wanted > 0 then
-            pieces.take(queue, queue.bytes - wanted)
-        end
+    local wanted = packet.payload - (info.offset - packet.payload_at)
+    if queue.bytes > wanted and wanted > 0 and not packet.is_behind_hole then
+        pieces.take(queue, queue.bytes - wanted)
     end
 end
 
@@ -120,8 +125,9 @@ end
 local function read_all(found, application, infos, queue, packet, stream, side, carried_by)
     local first = #found + 1
     for _, info in ipairs(infos) do
-        local message, len = application.read(info, stream, side, packet.is_tcp, carried_by == "websocket")
-        if not carried_by then
+        packet.is_in_frame = not carried_by and is_in_frame(info, packet)
+        local message, len = application.read(info, stream, side, packet, carried_by == "websocket")
+        if packet.is_in_frame and packet.is_tcp then
             skip_to(queue, info, packet)
         end
         local sum, frame_first = pieces.take(queue, len)
@@ -183,7 +189,7 @@ local function read_records(found, infos, packet, stream, side)
     local types = stream.is_tcp and shown_types(fields["tls.record.content_type"]) or {}
     for at, info in ipairs(infos) do
         local message, len = read_record(info, stream, side, types[at])
-        if stream.is_tcp then
+        if stream.is_tcp and is_in_frame(info, packet) then
             skip_to(side.queue, info, packet)
         end
         local sum, frame_first = pieces.take(side.queue, len)
@@ -230,8 +236,10 @@ end
 local function read_websocket(found, infos, packet, stream, side)
     local is_open = false
     for _, info in ipairs(infos) do
-        local header, length, is_compressed = websocket_header(raw(info, 14))
-        skip_to(side.queue, info, packet)
+        local header, length, is_compressed = websocket_header(raw(info, nil, 14))
+        if is_in_frame(info, packet) then
+            skip_to(side.queue, info, packet)
+        end
         local sum = pieces.take(side.queue, header + length)
         if not is_compressed then
             push_content(side, sum, header + length, length, 6, packet)
@@ -304,7 +312,6 @@ local function compute(tvb, pinfo)
         return nil
     end
     local stream, side = streams.of(packet, pinfo)
-    packet.stream, packet.side = stream, side
     local had_hole = #side.held > 0
     local is_new = streams.take(side, packet)
     packet.is_behind_hole = had_hole or #side.held > 0
@@ -312,11 +319,12 @@ local function compute(tvb, pinfo)
     stream.payload_ns = stream.payload_ns or packet.payload > 0 and packet.time_ns or nil
     if packet.payload > 0 and is_new and not is_given_up(stream, side) then
         packet.messages = read(packet, stream, side)
-        -- the side that spoke first may turn out to be the server
-        packet.side = #packet.messages > 0 and packet.messages[1].side or side
     end
-    packet.item = nil
-    return packet
+    -- what is kept of each frame is kept small
+    return {
+        number = packet.number, headers = packet.headers, payload = packet.payload, stream = stream, messages = packet.messages,
+        figures = false, is_counted = false,
+    }
 end
 
 -- What a frame holds: its packet with headers, payload and `messages`; none where there is no UDP or TCP.

@@ -111,7 +111,8 @@ end
 
 -- §3.3; returns where the payload begins, and the specified size of what is before it.
 local function publish(message, bytes, at, connection, side)
-    message.qos, message.dup, message.retain = floor(message.flags / 2) % 4, message.flags >= 8, message.flags % 2 == 1
+    local flags = bytes:byte(1) % 16
+    message.qos, message.dup, message.retain = floor(flags / 2) % 4, flags >= 8, flags % 2 == 1
     message.variant = QOS[message.qos] or ""
     local behind = behind_text(bytes, at)
     if not behind or message.qos == 3 then
@@ -132,7 +133,7 @@ local function publish(message, bytes, at, connection, side)
         specified = specified + size
     end
     side.aliases = side.aliases or {}
-    message.topic_bytes, message.topic = #topic, resolve(message, topic, side.aliases)
+    message.topic = resolve(message, topic, side.aliases)
     return behind, specified
 end
 
@@ -221,11 +222,11 @@ local function least(message, specified, len)
     return len and 2 + body or specified
 end
 
-local function weigh(message, specified, len)
+local function weigh(message, specified, remaining, len)
     if message.number == 1 or not specified then
         return
     end
-    message.observed = 1 + variable_bytes(message.remaining) + message.remaining
+    message.observed = 1 + variable_bytes(remaining) + remaining
     message.specified = 1 + variable_bytes(specified) + specified
     message.minimal = least(message, message.specified, len)
     if message.observed ~= len then
@@ -253,9 +254,12 @@ function mqtt.read(bytes, len, connection, side)
     local first = bytes:byte(1) or 0
     local remaining, at = variable(bytes, 2)
     local number = floor(first / 16)
+    -- at most 32 fields: a table of more takes twice the room
     local message = {
-        protocol = "mqtt", number = number, flags = first % 16, kind = mqtt.NAMES[number] or "Reserved", variant = "",
-        security = 0, option = 0, payload = 0, opaque = 0, remaining = remaining,
+        protocol = "mqtt", number = number, kind = mqtt.NAMES[number] or "Reserved", variant = "", security = 0, header = 0, option = 0, payload = 0,
+        opaque = 0, link = 0, padding = 0, ip = 0, transport = 0, frame_bytes = 0, frame = 0, frame_first = 0, time_ns = 0, stream = false,
+        side = false, exchange = nil, id = nil, is_data = false, observed = nil, specified = nil, minimal = nil, topic = nil, qos = nil, dup = nil,
+        retain = nil, digest = nil, expects_ack = nil,
     }
     local reader = READERS[number]
     if not remaining or not reader then
@@ -266,12 +270,12 @@ function mqtt.read(bytes, len, connection, side)
         return broken(message, len)
     end
     if number == 3 then
-        message.payload, message.payload_at = len - (behind - 1), behind
+        message.payload = len - (behind - 1)
         message.digest = bytes:sub(behind, behind + DIGESTED - 1) .. message.payload
         specified = specified + message.payload
     end
     message.header = len - message.option - message.payload
-    weigh(message, specified, len)
+    weigh(message, specified, remaining, len)
     return message
 end
 

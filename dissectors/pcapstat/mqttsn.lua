@@ -111,7 +111,7 @@ function mqttsn.read(bytes, connection, side)
         return message
     end
     if kind == PUBLISH then
-        message.payload, message.payload_at = len - (behind - 1), behind
+        message.payload = len - (behind - 1)
         message.digest = bytes:sub(behind) .. message.payload
         message.header = len - message.payload
     end

@@ -34,6 +34,13 @@ function pieces.queue()
     return { first = 1, last = 0, bytes = 0 }
 end
 
+function pieces.clear(queue)
+    for at = queue.first, queue.last do
+        queue[at] = nil
+    end
+    queue.first, queue.last, queue.bytes = 1, 0, 0
+end
+
 function pieces.push(queue, piece)
     local count = piece.to - piece.from
     if count > 0 then
@@ -45,6 +52,12 @@ end
 
 -- Takes `count` bytes off the queue. Returns their share of headers and the first frame that carries some of them.
 function pieces.take(queue, count)
+    local next_piece = queue[queue.first]
+    if next_piece and next_piece.from == 0 and next_piece.to == count and next_piece.total == count then
+        queue[queue.first] = nil
+        queue.first, queue.bytes = queue.first + 1, queue.bytes - count
+        return next_piece.headers, next_piece.frame
+    end
     local sum, frame_first = { 0, 0, 0, 0, 0, 0 }, nil
     while count > 0 and queue.first <= queue.last do
         local piece = queue[queue.first]

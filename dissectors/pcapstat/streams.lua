@@ -115,7 +115,7 @@ end
 function streams.take(side, packet)
     local piece = pieces.whole(packet.headers, packet.payload, packet.first)
     if not packet.is_tcp then
-        side.queue = pieces.queue()
+        pieces.clear(side.queue)
         pieces.push(side.queue, piece)
         return true
     end
