@@ -41,8 +41,26 @@ test: install-test tshark ## Install what tests need and run them all
 	cd $(NATIVE) && cargo test --quiet --locked --workspace --exclude pcapstat-python
 	$(BIN)/pytest
 
+LUA = dissectors pcap-analyzer/src/pcapstat/engines/contents.lua
+LUA_TOOLS := lua-check lua5.2 lua5.4
+
+.PHONY: lua-tools
+lua-tools:
+	@if command -v luacheck >/dev/null && command -v luac5.2 >/dev/null && command -v luac5.4 >/dev/null; then exit 0; fi; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qy $(LUA_TOOLS) >/dev/null; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+	  sudo apt-get update -q >/dev/null && sudo DEBIAN_FRONTEND=noninteractive apt-get install -qy $(LUA_TOOLS) >/dev/null; \
+	else echo "luacheck, luac5.2 or luac5.4 is missing and cannot be installed from here: install $(LUA_TOOLS)" >&2; exit 5; fi
+
+.PHONY: lint-lua
+lint-lua: lua-tools ## Check the Lua dissectors: luacheck, and the syntax of Lua 5.2 and 5.4
+	luacheck --quiet $(LUA)
+	find -L $(LUA) -name '*.lua' -print0 | xargs -0 -n 1 luac5.2 -p
+	find -L $(LUA) -name '*.lua' -print0 | xargs -0 -n 1 luac5.4 -p
+
 .PHONY: lint
-lint: install-test ## Check style, types, floors
+lint: install-test lint-lua ## Check style, types, floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -24,6 +24,7 @@ COMMANDS = {
     "theory": "What the standards say that a message weighs, field by field",
     "synth": "The ideal capture of a scenario, by scapy",
     "crosscheck": "Where tshark's dissectors and the core differ on a capture",
+    "dissectors": "Lua dissectors for Wireshark: install, uninstall, list, path, check",
     "secrets": "Embed secrets in a capture, or extract them",
     "schema": "The tables' columns: types, units, meaning",
     "completion": "Shell completion for bash, zsh or fish",

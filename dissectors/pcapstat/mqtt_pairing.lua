@@ -1,0 +1,222 @@
+-- Which control packets belong together (MQTT 5 §4.3, §4.4), also those of MQTT-SN; and which delivery carries on which publication: the same
+-- topic and payload, in another session.
+
+local exchanges = require("pcapstat.exchanges")
+
+local pairing = {}
+
+local CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE = 1, 2, 3, 4, 5, 6, 7, 8
+local SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, AUTH, REGISTER, REGACK = 9, 10, 11, 12, 13, 15, 20, 21
+local FAILURE = 0x80
+local KINDS = { [0] = "PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2" }
+-- How long a publication waits for deliveries, in capture time.
+local WAIT_NS = 120e9
+
+-- Publications by topic and payload, and the time of the last one.
+local publications, published_ns = {}, 0
+
+function pairing.init()
+    publications, published_ns = {}, 0
+end
+
+local function key_of(message)
+    return (message.topic or "") .. "\0" .. (message.digest or "")
+end
+
+local function publish(exchange, message)
+    local key = key_of(message)
+    local list = publications[key] or {}
+    publications[key] = list
+    published_ns = message.time_ns
+    local publication = { exchange = exchange, time_ns = message.time_ns, delivered_to = {}, legs = { message } }
+    list[#list + 1] = publication
+    exchange.deliveries = {}
+    return publication
+end
+
+-- The earliest publication behind the last that this session was given.
+local function find(message)
+    local list, found = publications[key_of(message)] or {}, nil
+    for at = #list, 1, -1 do
+        local publication = list[at]
+        if publication.delivered_to[message.stream] or published_ns - publication.time_ns > WAIT_NS then
+            break
+        end
+        found = publication
+    end
+    return found
+end
+
+local function deliver(exchange, message)
+    local publication = find(message)
+    if not publication then
+        return
+    end
+    publication.delivered_to[message.stream] = true
+    exchange.publication = publication
+    exchange.parent, exchange.delay_ns = publication.exchange, message.time_ns - publication.time_ns
+    local deliveries = publication.exchange.deliveries
+    deliveries[#deliveries + 1] = message.frame
+end
+
+local function open_in(queue, kind, message)
+    local exchange = exchanges.open(kind, message)
+    exchange.is_waiting = true
+    queue[#queue + 1] = exchange
+end
+
+-- Ends an exchange with its only answer.
+local function answer(exchange, message)
+    if exchange then
+        exchanges.join(exchange, message)
+        exchanges.respond(exchange, message)
+        exchange.result = message.result
+        exchanges.finish(exchange, "complete")
+    end
+end
+
+local function add_to_leg(flow, message)
+    if flow.publication then
+        local legs = flow.publication.legs
+        legs[#legs + 1] = message
+    end
+end
+
+local function repeated(flow, message)
+    exchanges.join_again(flow.exchange, message)
+    add_to_leg(flow, message)
+end
+
+local function begin(message, from, is_client)
+    local exchange = exchanges.open(KINDS[message.qos or 0] or "PUBLISH", message)
+    exchange.payload, exchange.resource = message.payload, message.topic
+    message.is_data = true
+    local publication
+    if is_client then
+        publication = publish(exchange, message)
+    elseif not message.retain then
+        deliver(exchange, message)
+    end
+    if (message.qos or 0) == 0 then
+        exchanges.finish(exchange, "complete")
+        return
+    end
+    exchange.is_waiting = true
+    message.expects_ack = true
+    from.publishes[message.id] = { exchange = exchange, publication = publication }
+end
+
+local function place_publish(message, from, _, _, is_client)
+    local flow = (message.qos or 0) > 0 and from.publishes[message.id]
+    if flow and message.dup then
+        repeated(flow, message)
+        return
+    elseif flow then
+        exchanges.finish(flow.exchange, "unanswered")
+    end
+    begin(message, from, is_client)
+end
+
+local function place_acknowledgement(message, _, peer)
+    local flow = peer.publishes[message.id or 0]
+    if not flow then
+        return
+    end
+    local is_last = message.number ~= PUBREC or (message.result or 0) >= FAILURE
+    exchanges.join(flow.exchange, message)
+    add_to_leg(flow, message)
+    if message.number ~= PUBCOMP then
+        exchanges.acknowledge(flow.exchange, message)
+    end
+    flow.exchange.result = message.result or flow.exchange.result
+    if is_last then
+        peer.publishes[message.id] = nil
+        exchanges.respond(flow.exchange, message)
+        exchanges.finish(flow.exchange, "complete")
+        message.gives_ack = true
+    end
+end
+
+local function place_release(message, from)
+    local flow = from.publishes[message.id or 0]
+    if flow then
+        exchanges.join(flow.exchange, message)
+        add_to_leg(flow, message)
+    end
+end
+
+local function request_key(message, kind)
+    return kind * 65536 + (message.id or 0)
+end
+
+local function place_request(message, _, _, talk)
+    local key = request_key(message, message.number)
+    if talk.requests[key] then
+        exchanges.finish(talk.requests[key], "unanswered")
+    end
+    talk.requests[key] = exchanges.open(message.kind, message)
+    talk.requests[key].is_waiting = true
+end
+
+local function answered_by(kind)
+    return function(message, _, _, talk)
+        local key = request_key(message, kind)
+        answer(talk.requests[key], message)
+        talk.requests[key] = nil
+    end
+end
+
+local function place_auth(message, _, _, talk)
+    if talk.connects[1] then
+        exchanges.join(talk.connects[1], message)
+    end
+end
+
+local PLACES = {
+    [CONNECT] = function(message, _, _, talk) open_in(talk.connects, "CONNECT", message) end,
+    [CONNACK] = function(message, _, _, talk) answer(table.remove(talk.connects, 1), message) end,
+    [PUBLISH] = place_publish,
+    [PUBACK] = place_acknowledgement,
+    [PUBREC] = place_acknowledgement,
+    [PUBREL] = place_release,
+    [PUBCOMP] = place_acknowledgement,
+    [SUBSCRIBE] = place_request,
+    [SUBACK] = answered_by(SUBSCRIBE),
+    [UNSUBSCRIBE] = place_request,
+    [UNSUBACK] = answered_by(UNSUBSCRIBE),
+    [PINGREQ] = function(message, _, _, talk) open_in(talk.pings, "PINGREQ", message) end,
+    [PINGRESP] = function(message, _, _, talk) answer(table.remove(talk.pings, 1), message) end,
+    [AUTH] = place_auth,
+    [REGISTER] = place_request,
+    [REGACK] = answered_by(REGISTER),
+}
+
+function pairing.place(message, from, peer)
+    local talk = message.stream
+    talk.requests, talk.connects, talk.pings = talk.requests or {}, talk.connects or {}, talk.pings or {}
+    from.publishes, peer.publishes = from.publishes or {}, peer.publishes or {}
+    local place = PLACES[message.number]
+    if place then
+        place(message, from, peer, talk, from == talk.client)
+    end
+end
+
+-- The state of a QoS flow behind this message (MQTT 5 §4.3): who waits for what.
+local STATES = {
+    [PUBACK] = "acknowledged",
+    [PUBREC] = "received, waits for PUBREL",
+    [PUBREL] = "released, waits for PUBCOMP",
+    [PUBCOMP] = "complete",
+}
+
+function pairing.state(message)
+    if message.number == PUBLISH then
+        local waits = { [0] = "sent, no acknowledgement asked for", "sent, waits for PUBACK", "sent, waits for PUBREC" }
+        return waits[message.qos or 0]
+    elseif message.number == PUBREC and (message.result or 0) >= FAILURE then
+        return "refused"
+    end
+    return message.exchange and STATES[message.number]
+end
+
+return pairing

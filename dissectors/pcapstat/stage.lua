@@ -1,0 +1,64 @@
+-- One post-dissector for all dissectors that are loaded, since each one that Wireshark calls costs time in every frame. It does nothing where nobody
+-- will see what it finds: tshark that only lists packets shows none of the fields. Wireshark may show later what is found now, and so may the
+-- first of tshark's two passes (-2 with -Y). Without a filter that first pass has no fields to read, and frames are read in the second.
+
+local fields = require("pcapstat.fields")
+
+local stage = {}
+
+local handlers, active = {}, {}
+local before = math.huge
+local proto
+
+-- Whether packets are being listed: the columns are there to be filled. In a pass that shows nothing yet they are not.
+local function is_listing(pinfo)
+    return tostring(pinfo.cols.info) ~= "(info)"
+end
+
+local function is_any_referenced(tree, shown)
+    for _, field in ipairs(shown) do
+        if tree:referenced(field) then
+            return true
+        end
+    end
+    return false
+end
+
+-- Decides at the start of a pass who shows something in it: the answer is the same for all frames.
+local function choose(pinfo, tree)
+    active = {}
+    if fields.frame() == nil then
+        return
+    end
+    local is_everybody = gui_enabled() or not is_listing(pinfo)
+    for _, handler in ipairs(handlers) do
+        if is_everybody or is_any_referenced(tree, handler.shown) then
+            active[#active + 1] = handler
+        end
+    end
+end
+
+local function dissect(tvb, pinfo, tree)
+    local number = pinfo.number
+    if number <= before then
+        choose(pinfo, tree)
+    end
+    before = number
+    for at = 1, #active do
+        active[at].dissect(tvb, pinfo, tree)
+    end
+end
+
+-- Adds a dissector: the fields that it shows, and the function that shows them.
+function stage.add(shown, dissector)
+    handlers[#handlers + 1] = { shown = shown, dissect = dissector }
+    if not proto then
+        -- what is kept of a capture lives as long as the capture: looking through it less often saves time
+        collectgarbage("setpause", 300)
+        proto = Proto("pcapstat_stage", "pcapstat: reads frames for its dissectors")
+        proto.dissector = dissect
+        register_postdissector(proto)
+    end
+end
+
+return stage

@@ -1,0 +1,140 @@
+-- Streams as their packets show them: who is the client, and each direction's bytes in order.
+
+local pieces = require("pcapstat.pieces")
+
+local streams = {}
+
+local SYN, ACK = 2, 16
+local MODULUS, HALF = 2 ^ 32, 2 ^ 31
+-- Segments held before a hole is taken for a loss of the capture.
+local HELD = 512
+
+local known = { tcp = {}, udp = {} }
+
+function streams.init()
+    known = { tcp = {}, udp = {} }
+end
+
+local function has(flags, mask)
+    return flags % (2 * mask) >= mask
+end
+
+-- `a - b` of sequence numbers (RFC 9293 §3.4).
+local function distance(a, b)
+    local difference = (a - b) % MODULUS
+    return difference >= HALF and difference - MODULUS or difference
+end
+
+local function new_side(name)
+    return { direction = name, queue = pieces.queue(), inner = pieces.queue(), held = {} }
+end
+
+-- An address with its port.
+local function endpoint(address, port)
+    local text = tostring(address)
+    return (text:find(":", 1, true) and "[" .. text .. "]" or text) .. ":" .. port
+end
+
+local function new_stream(packet, pinfo)
+    local is_answer = packet.is_tcp and has(packet.flags, SYN) and has(packet.flags, ACK)
+    local source, destination = endpoint(pinfo.src, packet.source_port), endpoint(pinfo.dst, packet.destination_port)
+    return {
+        client_name = is_answer and destination or source,
+        server_name = is_answer and source or destination,
+        client_port = is_answer and packet.destination_port or packet.source_port,
+        server_port = is_answer and packet.source_port or packet.destination_port,
+        is_from_start = packet.is_tcp and has(packet.flags, SYN),
+        is_tcp = packet.is_tcp,
+        number = packet.stream,
+        client = new_side("c2s"),
+        server = new_side("s2c"),
+        frame_first = packet.first,
+        time_first_ns = packet.time_ns,
+    }
+end
+
+-- Swaps the sides of a stream that the capture did not see open, where the first speaker has the protocol's port.
+function streams.decide_sides(stream, ports)
+    if stream.is_from_start or not ports[stream.client_port] or ports[stream.server_port] then
+        return
+    end
+    stream.client_port, stream.server_port = stream.server_port, stream.client_port
+    stream.client_name, stream.server_name = stream.server_name, stream.client_name
+    stream.client, stream.server = stream.server, stream.client
+    stream.client.direction, stream.server.direction = "c2s", "s2c"
+end
+
+-- The stream of a packet and its sender's side. Equal ports are told apart by address.
+function streams.of(packet, pinfo)
+    local list = packet.is_tcp and known.tcp or known.udp
+    local stream = list[packet.stream]
+    if not stream then
+        stream = new_stream(packet, pinfo)
+        list[packet.stream] = stream
+        if stream.client_port == stream.server_port then
+            stream.client_address = tostring(pinfo.src)
+        end
+    end
+    local is_client
+    if stream.client_address then
+        is_client = stream.client_address == tostring(pinfo.src)
+    else
+        is_client = packet.source_port == stream.client_port
+    end
+    return stream, is_client and stream.client or stream.server
+end
+
+local function release(side)
+    local at = 1
+    while at <= #side.held do
+        local piece = side.held[at]
+        local ahead = distance(piece.sequence, side.next)
+        if ahead <= 0 then
+            table.remove(side.held, at)
+            streams.pass(side, piece)
+            at = 1
+        else
+            at = at + 1
+        end
+    end
+end
+
+-- Puts a segment behind the bytes in order; what of it was there before is sent again.
+function streams.pass(side, piece)
+    local old = -distance(piece.sequence, side.next)
+    local count = piece.to - piece.from
+    if old >= count then
+        return
+    end
+    piece.from = piece.from + old
+    side.next = (side.next + count - old) % MODULUS
+    pieces.push(side.queue, piece)
+end
+
+-- Takes a packet's payload: into the queue of its direction, in order. Returns whether it brought bytes that are new.
+function streams.take(side, packet)
+    local piece = pieces.whole(packet.headers, packet.payload, packet.first)
+    if not packet.is_tcp then
+        pieces.clear(side.queue)
+        pieces.push(side.queue, piece)
+        return true
+    end
+    if has(packet.flags, SYN) then
+        side.next = (packet.sequence + 1) % MODULUS
+    end
+    if packet.payload <= 0 then
+        return false
+    end
+    piece.sequence = packet.sequence
+    side.next = side.next or packet.sequence
+    if distance(packet.sequence, side.next) > 0 and #side.held < HELD then
+        side.held[#side.held + 1] = piece
+        return true
+    end
+    local before = side.queue.last
+    streams.pass(side, piece)
+    release(side)
+    return side.queue.last > before
+end
+
+return streams

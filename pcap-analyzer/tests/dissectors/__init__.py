@@ -1,0 +1,1 @@
+"""Lua fields through tshark, held to the command line's numbers."""
