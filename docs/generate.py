@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: commands, tables, notes, protocols, rules, statements, errors. A test fails where one is not fresh."""
+"""Write docs/reference from the code: commands, tables, notes, protocols, rules, statements, errors. A test fails where one is old."""
 
 from __future__ import annotations
 
@@ -86,9 +86,10 @@ def rules() -> str:
 def conformance() -> str:
     """Return the page of the standards' statements: which rule judges each, or why none does."""
     text = (
-        "# Conformance statements\n\nEach numbered statement of both MQTT standards and each MUST and MUST NOT of RFC 7252 (numbered here in "
-        "the order of its section), in our words, with the [rules](rules.md) that judge it. `not visible`: a capture cannot show it. "
-        "`not yet`: what is missing. A line with § is a sentence without a number that a rule judges. Made from `docs/conformance/*.csv`.\n\n"
+        "# Conformance statements\n\nEach numbered statement of both MQTT standards and each MUST and MUST NOT of RFC 7252 (numbered "
+        "here in the order of its section), in our words, with the [rules](rules.md) that judge it. `not visible`: a capture cannot show "
+        "it. `not yet`: what is missing. A line with § is a sentence without a number that a rule "
+        "judges. Made from `docs/conformance/*.csv`.\n\n"
     )
     pages = {title: list(csv.DictReader((STATEMENTS / f"{name}.csv").read_text().splitlines())) for name, title in STANDARDS.items()}
     heads = ["standard", "statements", "judged by rules", "not visible", "not yet"]

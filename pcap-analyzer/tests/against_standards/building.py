@@ -61,10 +61,15 @@ def text(value: str) -> bytes:
     return len(value.encode()).to_bytes(2, "big") + value.encode()
 
 
-def connect(properties: bytes = b"", clean: bool = True, keep_alive: int = 60) -> bytes:
+def connect(properties: bytes = b"", clean: bool = True, keep_alive: int = 60, identifier: str = "a") -> bytes:
     """Return CONNECT of MQTT 5."""
     head = text("MQTT") + bytes([5, 2 if clean else 0]) + keep_alive.to_bytes(2, "big")
-    return mqtt(1, head + bytes([len(properties)]) + properties + text("a"))
+    return mqtt(1, head + bytes([len(properties)]) + properties + text(identifier))
+
+
+def connect_311(clean: bool = True, identifier: str = "a", flags: int = 0, rest: bytes = b"") -> bytes:
+    """Return CONNECT of MQTT 3.1.1, with further flags and what they announce."""
+    return mqtt(1, text("MQTT") + bytes([4, flags | (2 if clean else 0), 0, 60]) + text(identifier) + rest)
 
 
 def connack(code: int = 0, present: bool = False, properties: bytes = b"") -> bytes:
@@ -72,27 +77,81 @@ def connack(code: int = 0, present: bool = False, properties: bytes = b"") -> by
     return mqtt(2, bytes([present, code, len(properties)]) + properties)
 
 
+def connack_311(code: int = 0, present: bool = False) -> bytes:
+    """Return CONNACK of MQTT 3.1.1."""
+    return mqtt(2, bytes([present, code]))
+
+
 def publish(
-    identifier: int = 0, qos: int = 0, dup: bool = False, topic: str = "t", properties: bytes = b"", payload: bytes = b"x"
+    identifier: int = 0,
+    qos: int = 0,
+    dup: bool = False,
+    topic: str = "t",
+    properties: bytes = b"",
+    payload: bytes = b"x",
+    retain: bool = False,
 ) -> bytes:
     """Return PUBLISH of MQTT 5."""
     number = identifier.to_bytes(2, "big") if qos else b""
-    return mqtt(3, text(topic) + number + bytes([len(properties)]) + properties + payload, dup << 3 | qos << 1)
+    return mqtt(3, text(topic) + number + bytes([len(properties)]) + properties + payload, dup << 3 | qos << 1 | retain)
 
 
-def ack(kind: int, identifier: int) -> bytes:
+def publish_311(identifier: int = 0, qos: int = 0, dup: bool = False) -> bytes:
+    """Return PUBLISH of MQTT 3.1.1."""
+    number = identifier.to_bytes(2, "big") if qos else b""
+    return mqtt(3, text("t") + number + b"x", dup << 3 | qos << 1)
+
+
+def ack(kind: int, identifier: int, code: int | None = None, properties: bytes = b"") -> bytes:
     """Return PUBACK (4), PUBREC (5), PUBREL (6) or PUBCOMP (7)."""
-    return mqtt(kind, identifier.to_bytes(2, "big"), 2 if kind == 6 else 0)
+    rest = b"" if code is None else bytes([code])
+    rest += bytes([len(properties)]) + properties if properties else b""
+    return mqtt(kind, identifier.to_bytes(2, "big") + rest, 2 if kind == 6 else 0)
 
 
-def subscribe(identifier: int, *filters: str) -> bytes:
+def subscribe(identifier: int, *filters: str, qos: int = 0, properties: bytes = b"") -> bytes:
     """Return SUBSCRIBE of MQTT 5."""
-    return mqtt(8, identifier.to_bytes(2, "big") + b"\0" + b"".join(text(each) + b"\0" for each in filters), 2)
+    payload = b"".join(text(each) + bytes([qos]) for each in filters)
+    return mqtt(8, identifier.to_bytes(2, "big") + bytes([len(properties)]) + properties + payload, 2)
 
 
-def suback(identifier: int, *codes: int) -> bytes:
+def suback(identifier: int, *codes: int, properties: bytes = b"") -> bytes:
     """Return SUBACK of MQTT 5."""
-    return mqtt(9, identifier.to_bytes(2, "big") + b"\0" + bytes(codes))
+    return mqtt(9, identifier.to_bytes(2, "big") + bytes([len(properties)]) + properties + bytes(codes))
+
+
+def unsubscribe(identifier: int, *filters: str) -> bytes:
+    """Return UNSUBSCRIBE of MQTT 5."""
+    return mqtt(10, identifier.to_bytes(2, "big") + b"\0" + b"".join(text(each) for each in filters), 2)
+
+
+def unsuback(identifier: int, *codes: int) -> bytes:
+    """Return UNSUBACK of MQTT 5."""
+    return mqtt(11, identifier.to_bytes(2, "big") + b"\0" + bytes(codes))
+
+
+def disconnect(code: int = 0, properties: bytes = b"") -> bytes:
+    """Return DISCONNECT of MQTT 5."""
+    return mqtt(14, bytes([code, len(properties)]) + properties)
+
+
+def auth(code: int, method: str = "") -> bytes:
+    """Return AUTH of MQTT 5."""
+    return mqtt(15, bytes([code]) + with_length(by(METHOD, method) if method else b""))
+
+
+def with_length(properties: bytes) -> bytes:
+    """Return properties behind their length."""
+    return bytes([len(properties)]) + properties
+
+
+METHOD, RESPONSE_TOPIC, REASON_STRING, ASSIGNED, RESPONSE_INFORMATION = 0x15, 0x08, 0x1F, 0x12, 0x1A
+"""Properties that are strings (MQTT 5 §2.2.2.2)."""
+
+
+def by(identifier: int, value: str) -> bytes:
+    """Return a property that is a string."""
+    return bytes([identifier]) + text(value)
 
 
 CON, NON, ACK, RST = range(4)
