@@ -172,4 +172,38 @@ def coap(
     return out + (b"\xff" + payload if payload else b"")
 
 
-GET, CONTENT = 1, 69
+def coap_tcp(code: int, token: bytes = b"", options: Sequence[tuple[int, bytes]] = ()) -> bytes:
+    """Return a CoAP message over TCP (RFC 8323 §3.2) with less than 13 bytes of options and no payload."""
+    body = coap(CON, code, 0, b"", options)[4:]
+    return bytes([len(body) << 4 | len(token), code]) + token + body
+
+
+GET, POST, DELETE, VALID, CHANGED, CONTENT, CONTINUE, NOT_FOUND = 1, 2, 4, 67, 68, 69, 95, 132
+CSM, PING_7, PONG_7, ABORT = 225, 226, 227, 229
+
+
+def record(kind: int, fragment: bytes, version: bytes = b"\x03\x03") -> bytes:
+    """Return a TLS record (RFC 8446 §5.1)."""
+    return bytes([kind]) + version + len(fragment).to_bytes(2, "big") + fragment
+
+
+def datagram_record(kind: int, epoch: int, number: int, fragment: bytes, version: bytes = b"\xfe\xfd") -> bytes:
+    """Return a DTLS record (RFC 6347 §4.1)."""
+    return bytes([kind]) + version + epoch.to_bytes(2, "big") + number.to_bytes(6, "big") + len(fragment).to_bytes(2, "big") + fragment
+
+
+def handshake(kind: int, body: bytes) -> bytes:
+    """Return a handshake message of TLS (RFC 8446 §4)."""
+    return bytes([kind]) + len(body).to_bytes(3, "big") + body
+
+
+def datagram_handshake(kind: int, sequence: int, body: bytes) -> bytes:
+    """Return a handshake message of DTLS in one piece (RFC 6347 §4.2.2)."""
+    length = len(body).to_bytes(3, "big")
+    return bytes([kind]) + length + sequence.to_bytes(2, "big") + b"\0\0\0" + length + body
+
+
+def server_hello(suite: int, version: bytes = b"\x03\x03", extensions: bytes = b"") -> bytes:
+    """Return the body of a ServerHello (RFC 8446 §4.1.3)."""
+    rest = len(extensions).to_bytes(2, "big") + extensions if extensions else b""
+    return version + b"s" * 32 + b"\0" + suite.to_bytes(2, "big") + b"\0" + rest

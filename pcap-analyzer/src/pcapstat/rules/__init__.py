@@ -24,11 +24,16 @@ def judge(messages: Iterator[Message], begun_before: Collection[int]) -> Iterato
         session, protocol = message["session"], message["protocol"]
         if message["malformed"]:
             yield violation(MALFORMED, message, message["malformed"])
-            continue
         module = PROTOCOLS.get(protocol)
         if module is None:
             continue
-        state = states.setdefault((session, protocol), module.begin(session not in begun_before))
+        if (session, protocol) not in states:
+            states[session, protocol] = module.begin(session not in begun_before)
+        state = states[session, protocol]
+        if message["malformed"]:
+            # what it said is not known, so that the connection is not known whole any more
+            state.is_whole = False
+            continue
         for rule in module.RULES:
             explanation = rule.check(message, state)
             if explanation:

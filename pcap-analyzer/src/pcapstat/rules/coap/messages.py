@@ -1,0 +1,162 @@
+"""CoAP's messaging layer: Message IDs, retransmission, acknowledgement, congestion control (RFC 7252 §4)."""
+
+from __future__ import annotations
+
+from pcapstat.rules.coap.state import (
+    ACK_RANDOM_FACTOR,
+    ACK_TIMEOUT_S,
+    MAX_RETRANSMIT,
+    MAX_TRANSMIT_SPAN_S,
+    NSTART,
+    PROBING_RATE,
+    SECOND_NS,
+    Sent,
+    State,
+    is_group,
+    is_request,
+    is_response,
+    is_same,
+    is_within_lifetime,
+    other,
+    own_bytes,
+    rule,
+)
+from pcapstat.rules.rule import Message
+
+
+@rule("RFC7252-4.4-message-id", "RFC 7252 §4.4", "error", "a Message ID is not used again within EXCHANGE_LIFETIME")
+def message_id_is_free(message: Message, state: State) -> str | None:
+    """Judge another message with the same Message ID."""
+    before = state.sent.get((message["direction"], message["message_id"])) if message["kind"] in {"CON", "NON"} else None
+    if before is None or is_same(before, message) or not is_within_lifetime(before, message):
+        return None
+    since_s = (message["time_ns"] - before.times_ns[0]) / 1e9
+    return f"Message ID {message['message_id']} was another message's {since_s:.3f} s before"
+
+
+@rule(
+    "RFC7252-4.2-timeout",
+    "RFC 7252 §4.2, §4.8",
+    "warning",
+    "the first retransmission comes 2 to 3 s after, each further one after twice the wait",
+)
+def back_off_doubles(message: Message, state: State) -> str | None:
+    """Judge the wait before a retransmission, with a tenth to either side for timers and path."""
+    before = again(message, state)
+    if before is None or before.is_answered:
+        return None
+    wait_s = (message["time_ns"] - before.times_ns[-1]) / 1e9
+    if len(before.times_ns) == 1:
+        least, most = float(ACK_TIMEOUT_S), ACK_TIMEOUT_S * ACK_RANDOM_FACTOR
+    else:
+        last_s = (before.times_ns[-1] - before.times_ns[-2]) / 1e9
+        least = most = 2 * last_s
+    is_right = least * 0.9 <= wait_s <= most * 1.1
+    return None if is_right else f"sent again after {wait_s:.3f} s where {least:.3f} to {most:.3f} s are due"
+
+
+@rule("RFC7252-4.2-max-retransmit", "RFC 7252 §4.2, §4.8", "warning", "a confirmable message is sent again 4 times at most")
+def retransmissions_end(message: Message, state: State) -> str | None:
+    """Judge how often a message is sent."""
+    before = again(message, state)
+    count = len(before.times_ns) if before is not None else 0
+    return f"sent again for the {count}th time" if count > MAX_RETRANSMIT else None
+
+
+@rule("RFC7252-4.2-answered", "RFC 7252 §4.2", "warning", "what was acknowledged is not sent again")
+def answered_is_not_repeated(message: Message, state: State) -> str | None:
+    """Judge a retransmission behind its answer; the answer may have been lost behind the capture point."""
+    before = again(message, state)
+    return "sent again although it was answered (the answer may be lost on its way)" if before is not None and before.is_answered else None
+
+
+def again(message: Message, state: State) -> Sent | None:
+    """Return the confirmable message that this one repeats."""
+    if message["kind"] != "CON":
+        return None
+    before = state.sent.get((message["direction"], message["message_id"]))
+    return before if before is not None and is_same(before, message) and is_within_lifetime(before, message) else None
+
+
+@rule("RFC7252-4.2-ack", "RFC 7252 §4.2", "error", "an Acknowledgement or Reset echoes the Message ID of a message that came")
+def acknowledgement_fits(message: Message, state: State) -> str | None:
+    """Judge ACK and RST."""
+    if message["kind"] not in {"ACK", "RST"} or not state.is_whole:
+        return None
+    found = state.sent.get((other(message["direction"]), message["message_id"]))
+    if found is None or (message["kind"] == "ACK" and found.kind != "CON"):
+        return f"{message['kind']} of Message ID {message['message_id']}, which no {'CON' if message['kind'] == 'ACK' else 'message'} had"
+    return None
+
+
+@rule("RFC7252-4.2-ack-content", "RFC 7252 §4.2", "error", "an Acknowledgement carries a response or is Empty, a Reset is Empty")
+def acknowledgement_carries_no_request(message: Message, _: State) -> str | None:
+    """Judge the code of ACK and RST."""
+    is_broken = (message["kind"] == "ACK" and is_request(message)) or (message["kind"] == "RST" and message["code"] != 0)
+    return f"{message['kind']} with code {message['variant']}" if is_broken else None
+
+
+@rule("RFC7252-4.3-non", "RFC 7252 §4.3", "error", "a Non-confirmable message is not Empty")
+def non_is_not_empty(message: Message, _: State) -> str | None:
+    """Judge an Empty NON."""
+    return "an Empty NON" if message["kind"] == "NON" and message["code"] == 0 else None
+
+
+@rule("RFC7252-8.1-multicast", "RFC 7252 §8.1", "error", "a request to a group is Non-confirmable")
+def multicast_is_non(message: Message, _: State) -> str | None:
+    """Judge a request to a multicast address."""
+    return "a CON to a group" if is_group(message) and message["kind"] == "CON" else None
+
+
+@rule("RFC7252-4.6-size", "RFC 7252 §4.6", "note", "a message fits 1,152 bytes, so that its datagram is not fragmented")
+def message_is_small(message: Message, _: State) -> str | None:
+    """Judge the size."""
+    own = own_bytes(message)
+    return f"{own} bytes" if own > 1152 and message["transport"] == "udp" else None
+
+
+@rule("RFC7252-4.2-span", "RFC 7252 §4.2, §4.8.2", "warning", "all transmissions of a message are within MAX_TRANSMIT_SPAN (45 s)")
+def transmissions_stay_in_their_span(message: Message, state: State) -> str | None:
+    """Judge a retransmission by the first transmission, with a tenth more for timers and path."""
+    before = again(message, state)
+    since_s = (message["time_ns"] - before.times_ns[0]) / SECOND_NS if before is not None else 0.0
+    return f"sent again {since_s:.3f} s after the first time" if since_s > MAX_TRANSMIT_SPAN_S * 1.1 else None
+
+
+@rule("RFC7252-4.7-nstart", "RFC 7252 §4.7, RFC 7641 §4.5.1", "warning", "one interaction is outstanding at a time (NSTART)")
+def outstanding_are_few(message: Message, state: State) -> str | None:
+    """Judge a new Confirmable message; what waits for longer than ACK_TIMEOUT may have been given up."""
+    waiting = state.waiting[message["direction"]]
+    if message["kind"] != "CON" or again(message, state) is not None:
+        return None
+    late_ns = message["time_ns"] - ACK_TIMEOUT_S * SECOND_NS
+    count = sum(sent.times_ns[-1] > late_ns for sent in waiting.values())
+    return f"{count} before it wait for an answer" if count >= NSTART else None
+
+
+@rule("RFC7252-4.7-probing", "RFC 7252 §4.7", "warning", "Non-confirmable requests to who does not answer keep to PROBING_RATE (1 byte/s)")
+def probing_is_slow(message: Message, state: State) -> str | None:
+    """Judge a further request; while the one before is awaited still, NSTART forbids it as well."""
+    probe = state.probes.get(message["direction"])
+    is_judged = message["kind"] == "NON" and is_request(message) and message["no_response"] is None and not is_group(message)
+    if probe is None or not is_judged:
+        return None
+    since_s = (message["time_ns"] - probe.since_ns) / SECOND_NS
+    is_fast = probe.count > since_s * PROBING_RATE
+    return f"{probe.count} bytes in {since_s:.3f} s without an answer" if is_fast else None
+
+
+@rule("RFC7252-5.2.2-separate", "RFC 7252 §5.2.2", "error", "behind an Empty Acknowledgement the response is in no other Acknowledgement")
+def promise_is_kept(message: Message, state: State) -> str | None:
+    """Judge an Acknowledgement with a response."""
+    answered = state.sent.get((other(message["direction"]), message["message_id"])) if message["kind"] == "ACK" else None
+    is_broken = answered is not None and answered.has_empty_answer and is_response(message)
+    return "a response in an Acknowledgement behind an Empty one" if is_broken else None
+
+
+@rule("RFC7252-5.2.2-empty", "RFC 7252 §5.2.2", "error", "the Acknowledgement of a response is Empty")
+def acknowledged_response_is_empty(message: Message, state: State) -> str | None:
+    """Judge an Acknowledgement of a Confirmable response."""
+    answered = state.sent.get((other(message["direction"]), message["message_id"])) if message["kind"] == "ACK" else None
+    is_broken = answered is not None and answered.code >= 64 and is_response(message)
+    return f"{message['variant']} in the Acknowledgement of a response" if is_broken else None
