@@ -67,7 +67,10 @@ COAP: dict[str, tuple[Said, Said]] = {
         [(C, plain(1), 0.0), (S, coap(ACK, 0, 1), 0.1), (C, plain(1), 2.1)],
         [(C, plain(1), 0.0), (C, plain(1), 2.1), (S, coap(ACK, 0, 1), 2.2)],
     ),
-    "RFC7252-4.2-ack": ([(C, plain(1)), (S, coap(ACK, CONTENT, 2, b"\1"))], [(C, plain(1)), (S, coap(ACK, CONTENT, 1, b"\1"))]),
+    "RFC7252-4.2-ack": (
+        [(C, plain(1), 0.0), (S, coap(ACK, CONTENT, 2, b"\1"), 248.0)],
+        [(C, plain(1), 0.0), (S, coap(ACK, CONTENT, 2, b"\1"), 246.0)],
+    ),
     "RFC7252-4.2-ack-content": ([(C, plain(1)), (S, coap(ACK, GET, 1, b"\1"))], [(C, plain(1)), (S, coap(RST, 0, 1))]),
     "RFC7252-4.3-non": ([(C, plain(1)), (C, coap(NON, 0, 2))], [(C, plain(1)), (S, answer(1)), (C, coap(CON, 0, 2))]),
     "RFC7252-5.3.1-token": ([(C, plain(1)), (S, coap(ACK, CONTENT, 1, b"\2"))], [(C, plain(1, b"")), (S, coap(ACK, CONTENT, 1))]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pcapstat.rules import coap, mqtt, records
@@ -17,8 +17,17 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 """All rules."""
 
 
-def judge(messages: Iterator[Message], begun_before: Collection[int]) -> Iterator[Violation]:
-    """Judge messages in their order, rows of the table messages. `begun_before` are the sessions that began before the capture."""
+PARTLY_SEEN = {"mid-stream", "unparsed", "fragment-missing"}
+"""Notes of sessions whose messages are not all in the table, though no gap is."""
+LOSSY = {"dropped", "damaged"}
+"""Notes of captures that lack frames of any session."""
+
+
+def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
+    """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged."""
+    told = [(note["note"], note["session"]) for note in notes]
+    partly_seen = {session for note, session in told if note in PARTLY_SEEN}
+    is_lossy = any(note in LOSSY for note, _ in told)
     states: dict[tuple[int, str], Any] = {}
     for message in messages:
         session, protocol = message["session"], message["protocol"]
@@ -28,7 +37,7 @@ def judge(messages: Iterator[Message], begun_before: Collection[int]) -> Iterato
         if module is None:
             continue
         if (session, protocol) not in states:
-            states[session, protocol] = module.begin(session not in begun_before)
+            states[session, protocol] = module.begin(not is_lossy and session not in partly_seen)
         state = states[session, protocol]
         if message["malformed"]:
             # what it said is not known, so that the connection is not known whole any more

@@ -78,10 +78,10 @@ def closing_is_last(message: Message, state: State) -> str | None:
     return f"{message['kind']} behind close_notify" if is_broken else None
 
 
-@rule("RFC8446-4.1.2-first", "RFC 8446 §4.1.2, RFC 5246 §7.4.1.2", "error", "a client's first record is a ClientHello or an alert")
+@rule("RFC8446-4.1.2-first", "RFC 8446 §4.1.2, RFC 5246 §7.4.1.2", "error", "a connection's first record is a ClientHello or an alert")
 def hello_goes_first(message: Message, state: State) -> str | None:
-    """Judge the first record of a client over TCP."""
-    is_first = message["direction"] == "c2s" and "c2s" not in state.heard and message["transport"] == "tcp" and state.is_whole
+    """Judge the first record over TCP, where the client sends it."""
+    is_first = message["direction"] == "c2s" and not state.heard and message["transport"] == "tcp" and state.is_whole
     is_right = (message["handshake_types"] or "").startswith("Client Hello") or message["kind"] == "Alert"
     return f"{message['kind']} first" if is_first and not is_right and not message["is_after_gap"] else None
 

@@ -80,13 +80,15 @@ def again(message: Message, state: State) -> Sent | None:
 
 @rule("RFC7252-4.2-ack", "RFC 7252 §4.2", "error", "an Acknowledgement or Reset echoes the Message ID of a message that came")
 def acknowledgement_fits(message: Message, state: State) -> str | None:
-    """Judge ACK and RST."""
-    if message["kind"] not in {"ACK", "RST"} or not state.is_whole:
+    """Judge ACK and RST: of a message that may be from before the capture nothing is known."""
+    if message["kind"] not in {"ACK", "RST"}:
         return None
     found = state.sent.get((other(message["direction"]), message["message_id"]))
-    if found is None or (message["kind"] == "ACK" and found.kind != "CON"):
-        return f"{message['kind']} of Message ID {message['message_id']}, which no {'CON' if message['kind'] == 'ACK' else 'message'} had"
-    return None
+    if found is None:
+        is_broken, asked = state.is_known_since(message), "message" if message["kind"] == "RST" else "CON"
+        return f"{message['kind']} of Message ID {message['message_id']}, which no {asked} had" if is_broken else None
+    is_strange = message["kind"] == "ACK" and found.kind != "CON" and is_within_lifetime(found, message)
+    return f"ACK of Message ID {message['message_id']}, which a {found.kind} had" if is_strange else None
 
 
 @rule("RFC7252-4.2-ack-content", "RFC 7252 §4.2", "error", "an Acknowledgement carries a response or is Empty, a Reset is Empty")

@@ -25,11 +25,13 @@ OF_RESPONSES = frozenset({"Location-Path", "Location-Query", "Max-Age"})
 
 @rule("RFC7252-5.3.1-token", "RFC 7252 §5.3.1", "error", "a response echoes the token of a request")
 def token_is_echoed(message: Message, state: State) -> str | None:
-    """Judge a response's token."""
-    if not is_response(message) or not state.is_whole:
+    """Judge a response's token: piggybacked ones whose request is known, and those whose request would be. Who observes asked long ago."""
+    if not is_response(message):
         return None
+    is_piggybacked = message["kind"] == "ACK" and (other(message["direction"]), message["message_id"]) in state.sent
+    is_judged = is_piggybacked or (state.is_known_since(message) and (message["observe"] is None or message["transport"] == "tcp"))
     asked = state.tokens.get((other(message["direction"]), message["token"] or ""), 0)
-    return None if asked else f"no request had the token {message['token']!r}"
+    return f"no request had the token {message['token']!r}" if is_judged and not asked else None
 
 
 @rule("RFC7252-5.3.2-piggybacked", "RFC 7252 §5.3.2", "error", "a piggybacked response has the token of the request that it acknowledges")

@@ -65,12 +65,15 @@ class State:
     has_settings: set[str] = field(default_factory=set)
     """Directions that a CSM went in."""
     aborted: set[str] = field(default_factory=set)
+    first_ns: int | None = None
     is_whole: bool = True
 
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
         if message["is_after_gap"]:
             self.is_whole = False
+        if self.first_ns is None:
+            self.first_ns = message["time_ns"]
         self.probes.pop(other(message["direction"]), None)
         if message["kind"] in {"CON", "NON"}:
             self.take_new(message)
@@ -143,6 +146,11 @@ class State:
         if is_notification(message) and not message["is_retransmission"]:
             self.observed[token] = (message["observe"], message["time_ns"])
             self.formats.setdefault(token, message["content_format"])
+
+    def is_known_since(self, message: Message) -> bool:
+        """Whether the capture shows all that a message may answer: over UDP what was sent within EXCHANGE_LIFETIME before it."""
+        is_long = self.first_ns is not None and message["time_ns"] - self.first_ns > EXCHANGE_LIFETIME_NS
+        return self.is_whole and (message["transport"] == "tcp" or is_long)
 
 
 def sent_of(message: Message) -> Sent:
