@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pcapstat.errors import PcapstatError
@@ -14,6 +15,7 @@ ACK_TIMEOUT_S, ACK_RANDOM_FACTOR, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 1.5,
 EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
 """RFC 7252 §4.8: the defaults."""
 SECOND_NS = 10**9
+Options = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -232,19 +234,23 @@ def own_bytes(message: Message) -> int:
     return int(message["header_bytes"] + message["option_bytes"] + message["payload_bytes"] + message["opaque_bytes"])
 
 
-def options(message: Message) -> list[tuple[str, str]]:
+def options(message: Message) -> Options:
     """Return options in order; none where a value with "; " in it makes the column ambiguous, which the bytes tell, and none of OSCORE's.
 
     Of an OSCORE message the inner options stand behind the outer ones: each set has its own (RFC 8613 §4.1).
     """
-    if message["is_oscore"] or not message["options"]:
-        return []
-    given = coap.from_text(message["options"])
+    return () if message["is_oscore"] or not message["options"] else read_options(message["options"], message["option_bytes"])
+
+
+@lru_cache(maxsize=256)
+def read_options(text: str, count: int) -> Options:
+    """Read the column `options`; nothing where the options in it do not make `count` bytes."""
+    given = coap.from_text(text)
     try:
         length = sum(line.least for line in coap.options(given))
     except (PcapstatError, ValueError):
-        return []
-    return given if length == message["option_bytes"] else []
+        return ()
+    return tuple(given) if length == count else ()
 
 
 def names(message: Message) -> list[str]:

@@ -67,8 +67,10 @@ def direction_is_right(message: Message, state: State) -> str | None:
 @rule("MQTT-2.2.2-once", "MQTT 5 §2.2.2.2 and each property's section (without a number)", "error", "a property is there once")
 def property_is_once(message: Message, _state: State) -> str | None:
     """Judge repeated properties: only User Property is repeatable, and Subscription Identifier in a PUBLISH."""
-    free = {"User Property"} | ({"Subscription Identifier"} if message["kind"] == "PUBLISH" else set())
     names = [name for name, _ in pairs(message) or []]
+    if len(names) == len(set(names)):
+        return None
+    free = {"User Property"} | ({"Subscription Identifier"} if message["kind"] == "PUBLISH" else set())
     twice = sorted({name for name in names if names.count(name) > 1} - free)
     return f"several {', '.join(twice)}" if twice else None
 
@@ -76,7 +78,9 @@ def property_is_once(message: Message, _state: State) -> str | None:
 @rule("MQTT-2.2.2-value", "MQTT 5 §2.2.2.2 and each property's section (without a number)", "error", "a property's value is in its range")
 def property_is_in_range(message: Message, _: State) -> str | None:
     """Judge properties that are 0 or 1, and those that are not 0."""
-    told = properties(message) or {}
+    told = properties(message)
+    if not told:
+        return None
     broken = [name for name in FLAGS if told.get(name, "0") not in {"0", "1"}] + [name for name in NOT_0 if told.get(name) == "0"]
     return "; ".join(f"{name} {told[name]}" for name in broken) or None
 

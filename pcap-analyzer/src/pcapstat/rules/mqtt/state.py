@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pcapstat.errors import UsageError
 from pcapstat.rules.rule import Message, collector
-from pcapstat.theory.mqtt import property_bytes, variable_bytes
+from pcapstat.theory import mqtt
 
 RULES, rule = collector("mqtt")
 CLIENT, SERVER = "c2s", "s2c"
@@ -16,7 +17,7 @@ DEFAULT_RECEIVE_MAXIMUM = 65_535
 FAILURE = 0x80
 """Reason codes from here on are failures (MQTT 5 §2.4)."""
 
-Pairs = list[tuple[str, str]]
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -205,15 +206,22 @@ def announce(side: Side, told: dict[str, str] | None) -> None:
 
 def pairs(message: Message) -> Pairs | None:
     """Return properties in order; none where a value with "; " in it makes the column ambiguous, which the bytes tell."""
-    given = [(name, value) for name, _, value in (each.partition(": ") for each in (message["properties"] or "").split("; ")) if name]
+    if not message["properties"]:
+        return () if message["option_bytes"] <= 1 or message["will_topic"] is not None else None
+    has_will = message["kind"] == "CONNECT" and message["will_topic"] is not None
+    return read_properties(message["properties"], message["option_bytes"], has_will)
+
+
+@lru_cache(maxsize=256)
+def read_properties(text: str, count: int, has_will: bool) -> Pairs | None:
+    """Read the column `properties`; none where what is in it does not make `count` bytes, those of the Will beside it aside."""
+    given = mqtt.from_text(text)
     try:
-        length = sum(property_bytes(name, value) for name, value in given)
+        length = sum(mqtt.property_bytes(name, value) for name, value in given)
     except (UsageError, ValueError):
         return None
-    has_will = message["kind"] == "CONNECT" and message["will_topic"] is not None
-    total = variable_bytes(length) + length
-    is_right = total == message["option_bytes"] or (has_will and total < message["option_bytes"])
-    return given if is_right or not (given or message["option_bytes"] > 1) else None
+    total = mqtt.variable_bytes(length) + length
+    return tuple(given) if total == count or (has_will and total < count) else None
 
 
 def properties(message: Message) -> dict[str, str] | None:
@@ -259,7 +267,7 @@ def first_code(message: Message) -> int:
 def own_bytes(message: Message) -> int:
     """Return the packet's length, by its Remaining Length."""
     remaining = message["remaining_length"] or 0
-    return int(1 + variable_bytes(remaining) + remaining)
+    return int(1 + mqtt.variable_bytes(remaining) + remaining)
 
 
 def excess_bytes(message: Message) -> int:
