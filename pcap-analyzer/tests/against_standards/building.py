@@ -11,7 +11,7 @@ C, S = True, False
 Said = Sequence[tuple[bool, bytes] | tuple[bool, bytes, float]]
 
 
-def packets(said: Said, transport: str, port: int, group: bool = False) -> list[Any]:
+def packets(said: Said, transport: str, port: int, group: bool = False, client_port: int = 40000) -> list[Any]:
     """Return packets of what was said, one a message, a hundredth of a second apart unless a time is told."""
     from scapy.layers.inet import IP, TCP, UDP
     from scapy.layers.l2 import Ether
@@ -20,13 +20,13 @@ def packets(said: Said, transport: str, port: int, group: bool = False) -> list[
     built, sequence, time = [], {C: 1, S: 1}, 0.01
     if transport == "tcp":
         for number, (from_client, flags) in enumerate(((C, "S"), (S, "SA"), (C, "A"))):
-            tcp = TCP(sport=40000 if from_client else port, dport=port if from_client else 40000, flags=flags)
+            tcp = TCP(sport=client_port if from_client else port, dport=port if from_client else client_port, flags=flags)
             tcp.seq, tcp.ack = (0 if "S" in flags else 1), (1 if "A" in flags else 0)
             built.append((number / 1000, from_client, tcp))
     for entry in said:
         from_client, data = entry[0], entry[1]
         time = entry[2] if len(entry) > 2 else time + 0.01
-        ports = {"sport": 40000 if from_client else port, "dport": port if from_client else 40000}
+        ports = {"sport": client_port if from_client else port, "dport": port if from_client else client_port}
         if transport == "udp":
             built.append((time, from_client, UDP(**ports) / data))
             continue
@@ -46,6 +46,18 @@ def capture(path: Path, said: Said, transport: str, port: int, group: bool = Fal
     from scapy.utils import wrpcap
 
     wrpcap(str(path), packets(said, transport, port, group))
+    return path
+
+
+def two_connections(path: Path, first: Said, second: Said, second_s: float) -> Path:
+    """Write a capture of two MQTT connections, the second of which begins so many seconds later."""
+    from scapy.utils import wrpcap
+
+    frames = packets(first, "tcp", 1883)
+    for frame in packets(second, "tcp", 1883, client_port=40001):
+        frame.time += second_s
+        frames.append(frame)
+    wrpcap(str(path), sorted(frames, key=lambda frame: float(frame.time)))
     return path
 
 

@@ -267,4 +267,17 @@ UNNAMED_311: tuple[Said, Said] = (
     [(C, connect_311(clean=False, identifier="")), (S, connack_311(2))],
 )
 """MQTT311-3.1.3-8: the capture that nearly breaks it breaks MQTT311-3.1.3-7, which the client is refused for."""
+STAY: Said = [(C, connect(clean=False)), (S, connack())]
+AGAIN: Said = [(C, connect(clean=False)), (S, connack(present=True))]
+TWO: dict[str, tuple[tuple[Said, Said], tuple[Said, Said]]] = {
+    "MQTT-3.1.4-3": (
+        ([*STAY, (C, PING, 2.0), (S, PONG, 2.1)], AGAIN),
+        ([*STAY, (C, PING, 0.9), (S, PONG, 2.1), (S, disconnect(0x8E), 2.2)], AGAIN),
+    ),
+    "MQTT-4.6.0-1": (
+        ([*STAY, (C, publish(2, 1)), (C, publish(1, 1))], [*AGAIN, (C, publish(1, 1, dup=True)), (C, publish(2, 1, dup=True))]),
+        ([*STAY, (C, publish(2, 1)), (C, publish(1, 1))], [*AGAIN, (C, publish(2, 1, dup=True)), (C, publish(1, 1, dup=True))]),
+    ),
+}
+"""Rules over two connections of a client, the second of which begins a second after the first."""
 MQTT = CONTENTS | CONNECTION | PUBLICATION | SUBSCRIPTION

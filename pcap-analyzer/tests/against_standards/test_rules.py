@@ -12,9 +12,9 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import Said, capture
+from against_standards.building import Said, capture, two_connections
 from against_standards.coap_cases import COAP, GROUP, STREAMS
-from against_standards.mqtt_cases import MQTT, UNNAMED_311
+from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
 from against_standards.record_cases import DTLS, TLS
 from pcapstat.cli.validate import command
 from pcapstat.rules import RULES, judge
@@ -46,9 +46,17 @@ def test_a_rule_is_broken_by_one_capture_and_not_by_the_one_beside_it(case: tupl
     assert broken(capture(tmp_path / "nearly.pcap", nearly, transport, port, group)) == {}
 
 
+@pytest.mark.parametrize("identifier", TWO)
+def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: str, tmp_path: Path) -> None:
+    """The breaking pair breaks this rule only; the one that nearly does breaks none."""
+    breaking, nearly = TWO[identifier]
+    assert set(broken(two_connections(tmp_path / "breaking.pcap", *breaking, 1.0))) == {identifier}
+    assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
+
+
 def test_every_rule_has_its_captures() -> None:
     """A rule without a case is not tested."""
-    assert {rule.id for rule in RULES} == {case[0] for case in CASES} | {"MQTT311-3.1.3-8"}
+    assert {rule.id for rule in RULES} == {case[0] for case in CASES} | {*TWO, "MQTT311-3.1.3-8"}
 
 
 def test_a_client_without_name_and_clean_session_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pcapstat.rules import coap, mqtt, records
 from pcapstat.rules.rule import SEVERITIES, Message, Rule, Violation
 
 PROTOCOLS: dict[str, Any] = {"coap": coap, "mqtt": mqtt, "tls": records, "dtls": records}
-"""Module of each protocol: RULES, and begin(is_whole) that makes a session's state."""
+"""Module of each protocol: RULES, remember() for what its sessions share, begin(is_whole, memory) for a session's state."""
 MALFORMED = Rule(
     "format", "the section that the explanation names", "error", "a message keeps the format", "*", lambda message, _: message["malformed"]
 )
@@ -29,6 +29,7 @@ def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Itera
     partly_seen = {session for note, session in told if note in PARTLY_SEEN}
     is_lossy = any(note in LOSSY for note, _ in told)
     states: dict[tuple[int, str], Any] = {}
+    memories = {protocol: module.remember() for protocol, module in PROTOCOLS.items()}
     for message in messages:
         session, protocol = message["session"], message["protocol"]
         if message["malformed"]:
@@ -37,7 +38,7 @@ def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Itera
         if module is None:
             continue
         if (session, protocol) not in states:
-            states[session, protocol] = module.begin(not is_lossy and session not in partly_seen)
+            states[session, protocol] = module.begin(not is_lossy and session not in partly_seen, memories[protocol])
         state = states[session, protocol]
         if message["malformed"]:
             # what it said is not known, so that the connection is not known whole any more

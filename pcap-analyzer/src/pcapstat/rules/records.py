@@ -137,6 +137,11 @@ def number_is_used_once(message: Message, state: State) -> str | None:
     return f"epoch {message['epoch']}, sequence number {message['sequence_number']} was another record's" if is_broken else None
 
 
-def begin(is_whole: bool) -> Any:
+def remember() -> Any:
+    """Return what sessions tell each other: nothing."""
+    return None
+
+
+def begin(is_whole: bool, _memory: Any) -> Any:
     """Return the state of a connection at its start."""
     return State(is_whole=is_whole)

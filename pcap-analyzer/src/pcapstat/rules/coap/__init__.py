@@ -11,9 +11,14 @@ PARTS = (messages, requests, transfers, streams)
 """What fills RULES."""
 
 
-def begin(is_whole: bool) -> Any:
+def remember() -> Any:
+    """Return what sessions tell each other: nothing."""
+    return None
+
+
+def begin(is_whole: bool, _memory: Any) -> Any:
     """Return the state of two endpoints at the start. The capture may have begun later than they did."""
     return State(is_whole=is_whole)
 
 
-__all__ = ["PARTS", "RULES", "begin"]
+__all__ = ["PARTS", "RULES", "begin", "remember"]

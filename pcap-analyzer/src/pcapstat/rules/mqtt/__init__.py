@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from pcapstat.rules.mqtt import connection, contents, publication, subscription
-from pcapstat.rules.mqtt.state import RULES, State
+from pcapstat.rules.mqtt.state import RULES, Clients, State
 
 PARTS = (contents, connection, publication, subscription)
 """What fills RULES."""
 
 
-def begin(is_whole: bool) -> Any:
+def remember() -> Any:
+    """Return what connections tell each other."""
+    return Clients()
+
+
+def begin(is_whole: bool, memory: Any) -> Any:
     """Return the state of a connection at its start."""
-    return State(is_whole=is_whole)
+    return State(is_whole=is_whole, clients=memory)
 
 
-__all__ = ["PARTS", "RULES", "begin"]
+__all__ = ["PARTS", "RULES", "begin", "remember"]

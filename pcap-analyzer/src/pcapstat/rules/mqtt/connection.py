@@ -221,3 +221,15 @@ def authentication_was_asked_for(message: Message, state: State) -> str | None:
         return "AUTH without an authentication method in CONNECT"
     is_broken = message["kind"] == "CONNACK" and "Authentication Method" in (properties(message) or {})
     return "an authentication method where CONNECT had none" if is_broken else None
+
+
+@rule(
+    "MQTT-3.1.4-3",
+    "MQTT 5 §3.1.4, 3.1.1 §3.1.4 (MQTT-3.1.4-2)",
+    "error",
+    "a client accepted in a new connection is not served in the old one",
+)
+def old_connection_is_left(message: Message, state: State) -> str | None:
+    """Judge answers to what the client sent in the old connection after the server had accepted it in the new one."""
+    is_late = message["direction"] == SERVER and (message["kind"], message["message_id"]) in state.late
+    return f"{message['kind']} to a client that was accepted in another connection before it asked" if is_late else None

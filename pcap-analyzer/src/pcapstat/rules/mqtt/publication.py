@@ -266,3 +266,12 @@ def releases_are_in_order(message: Message, state: State) -> str | None:
         if is_judged and waiting[0] != message["message_id"]
         else None
     )
+
+
+@rule("MQTT-4.6.0-1", "MQTT 5 §4.6, 3.1.1 §4.6", "error", "a client sends PUBLISH packets again in the order in which it sent them first")
+def repetitions_are_in_order(message: Message, state: State) -> str | None:
+    """Judge what is sent again in a connection after the one that it was sent in first."""
+    identifier, order = message["message_id"], state.unacknowledged
+    is_judged = message["kind"] == "PUBLISH" and message["direction"] == CLIENT and message["dup"] and identifier in order
+    later = [each for each in state.repeated if order.index(each) > order.index(identifier)] if is_judged else []
+    return f"packet identifier {identifier} behind {later[0]}, which was sent after it" if later else None

@@ -48,11 +48,30 @@ class Subscription:
     has_identifier: bool
 
 
+Name = tuple[str, int, str]
+"""A server's address and port, and a client identifier."""
+
+
+@dataclass
+class Clients:
+    """Of each client of each server: the last connection that the server accepted, and when."""
+
+    accepted: dict[Name, tuple[State, int]] = field(default_factory=dict)
+
+
 @dataclass
 class State:
     """What a connection has shown so far. `is_whole` tells that it was captured from its start without a gap."""
 
     is_whole: bool = True
+    clients: Clients = field(default_factory=Clients)
+    name: Name | None = None
+    late: set[tuple[str, int | None]] = field(default_factory=set)
+    """Answers, by kind and packet identifier, to what the client sent here after the server had accepted it in another connection."""
+    unacknowledged: list[int] = field(default_factory=list)
+    """Identifiers of the client's PUBLISH packets that the connection before left without an answer, in order."""
+    repeated: list[int] = field(default_factory=list)
+    """Those of them that were sent again."""
     version: int | None = None
     sides: dict[str, Side] = field(default_factory=lambda: {CLIENT: Side(), SERVER: Side()})
     asked: dict[str, str] | None = field(default_factory=dict)
@@ -93,6 +112,8 @@ class State:
             self.is_whole = False
         kind = message["kind"]
         self.mine(message).last_ns = message["time_ns"]
+        if message["direction"] == CLIENT and self.successor_ns() is not None:
+            self.expect_late(message)
         self.is_early |= self.has_connect and self.connack_code is None and message["direction"] == CLIENT and kind != "AUTH"
         if kind in {"CONNECT", "CONNACK"}:
             self.connect(message) if kind == "CONNECT" else self.connack(message)
@@ -109,6 +130,8 @@ class State:
         kind, identifier = message["kind"], message["message_id"]
         mine, peer = self.mine(message), self.peer(message)
         if kind == "PUBLISH":
+            if message["direction"] == CLIENT and identifier in self.unacknowledged:
+                self.repeated.append(identifier)
             if message["topic_alias"] is not None:
                 mine.aliases.add(message["topic_alias"])
             if message["qos"]:
@@ -179,6 +202,8 @@ class State:
         self.is_framed = excess_bytes(message) > 3
         self.keep_alive_s = message["keep_alive_s"] or 0
         self.client_identifier = message["client_identifier"]
+        if self.client_identifier:
+            self.name = (message["destination_address"], message["destination_port"], self.client_identifier)
         self.asked = properties(message)
         announce(self.sides[CLIENT], self.asked)
 
@@ -189,6 +214,26 @@ class State:
         self.granted = properties(message)
         self.keep_alive_s = int((self.granted or {}).get("Server Keep Alive", self.keep_alive_s))
         announce(self.sides[SERVER], self.granted)
+        if self.name is not None and self.connack_code == 0:
+            before = self.clients.accepted.get(self.name)
+            if before is not None and message["session_present"]:
+                self.unacknowledged = list(before[0].sides[CLIENT].order)
+            self.clients.accepted[self.name] = (self, message["time_ns"])
+
+    def successor_ns(self) -> int | None:
+        """Return when the server accepted the client in a connection after this one."""
+        last = self.clients.accepted.get(self.name) if self.name is not None and self.connack_code == 0 else None
+        return last[1] if last is not None and last[0] is not self else None
+
+    def expect_late(self, message: Message) -> None:
+        """Note the answer that would show that the server goes on with a connection that another one has taken the place of."""
+        kind = message["kind"]
+        if kind == "PINGREQ" and self.pings == 0:
+            self.late.add(("PINGRESP", None))
+        elif kind in REQUESTS:
+            self.late.add((REQUESTS[kind], message["message_id"]))
+        elif kind == "PUBLISH" and message["qos"] and not message["dup"]:
+            self.late.add(("PUBACK" if message["qos"] == 1 else "PUBREC", message["message_id"]))
 
     def matching(self, topic: str) -> list[Subscription]:
         """Return the subscriptions of this connection that match a topic name."""
