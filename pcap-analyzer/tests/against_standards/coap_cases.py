@@ -87,8 +87,8 @@ COAP: dict[str, tuple[Said, Said]] = {
         [(C, plain(1), time) for time in (0.0, 3.0, 9.0, 21.0, 45.0)],
     ),
     "RFC7252-4.7-nstart": (
-        [(C, plain(1)), (C, plain(2, b"\2"))],
-        [(C, plain(1)), (S, EMPTY_ACK), (C, plain(2, b"\2")), (S, coap(RST, 0, 2)), (C, plain(3), 1.0), (C, plain(4), 3.5)],
+        [(C, plain(1)), (C, plain(2, b"\2")), (S, answer(1)), (S, coap(ACK, CONTENT, 2, b"\2"))],
+        [(C, plain(1)), (S, EMPTY_ACK), (C, plain(2, b"\2")), (C, plain(3)), (S, answer(3)), (C, plain(4)), (S, coap(RST, 0, 4))],
     ),
     "RFC7252-4.7-probing": (
         [(C, coap(NON, GET, 1, b"\1"), 0.0), (C, coap(NON, GET, 2, b"\2"), 4.0)],

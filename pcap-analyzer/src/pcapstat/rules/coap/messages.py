@@ -10,8 +10,9 @@ from pcapstat.rules.coap.state import (
     NSTART,
     PROBING_RATE,
     SECOND_NS,
-    Sent,
     State,
+    again,
+    awaited_by,
     is_group,
     is_request,
     is_response,
@@ -70,14 +71,6 @@ def answered_is_not_repeated(message: Message, state: State) -> str | None:
     return "sent again although it was answered (the answer may be lost on its way)" if before is not None and before.is_answered else None
 
 
-def again(message: Message, state: State) -> Sent | None:
-    """Return the confirmable message that this one repeats."""
-    if message["kind"] != "CON":
-        return None
-    before = state.sent.get((message["direction"], message["message_id"]))
-    return before if before is not None and is_same(before, message) and is_within_lifetime(before, message) else None
-
-
 @rule("RFC7252-4.2-ack", "RFC 7252 §4.2", "error", "an Acknowledgement or Reset echoes the Message ID of a message that came")
 def acknowledgement_fits(message: Message, state: State) -> str | None:
     """Judge ACK and RST: of a message that may be from before the capture nothing is known."""
@@ -127,13 +120,15 @@ def transmissions_stay_in_their_span(message: Message, state: State) -> str | No
 
 @rule("RFC7252-4.7-nstart", "RFC 7252 §4.7, RFC 7641 §4.5.1", "warning", "one interaction is outstanding at a time (NSTART)")
 def outstanding_are_few(message: Message, state: State) -> str | None:
-    """Judge a new Confirmable message; what waits for longer than ACK_TIMEOUT may have been given up."""
-    waiting = state.waiting[message["direction"]]
-    if message["kind"] != "CON" or again(message, state) is not None:
+    """Judge what shows that a Confirmable message was awaited while others were sent: its answer, or its next transmission.
+
+    Without that it may have been given up, by an ICMP error for example (§4.2).
+    """
+    awaited = [sent for sent in awaited_by(message, state) if len(sent.overtaken_by) >= NSTART]
+    if not awaited:
         return None
-    late_ns = message["time_ns"] - ACK_TIMEOUT_S * SECOND_NS
-    count = sum(sent.times_ns[-1] > late_ns for sent in waiting.values())
-    return f"{count} before it wait for an answer" if count >= NSTART else None
+    numbers = ", ".join(str(each) for each in awaited[0].overtaken_by[:5])
+    return f"{len(awaited[0].overtaken_by)} Confirmable messages were sent while this one was outstanding: Message ID {numbers}"
 
 
 @rule("RFC7252-4.7-probing", "RFC 7252 §4.7", "warning", "Non-confirmable requests to who does not answer keep to PROBING_RATE (1 byte/s)")

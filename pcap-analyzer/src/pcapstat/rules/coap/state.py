@@ -31,6 +31,8 @@ class Sent:
     block2: tuple[int, int] | None
     """Of a request: where the block that it asks for begins, and its size, in bytes."""
     is_notification: bool
+    overtaken_by: list[int] = field(default_factory=list)
+    """Message IDs of Confirmable messages that were sent while this one waited, within ACK_TIMEOUT."""
     is_answered: bool = False
     has_empty_answer: bool = False
 
@@ -72,6 +74,8 @@ class State:
 
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
+        for sent in awaited_by(message, self):
+            sent.overtaken_by.clear()
         if message["is_after_gap"]:
             self.is_whole = False
         if self.first_ns is None:
@@ -98,10 +102,19 @@ class State:
         self.sent[key] = sent_of(message)
         self.waiting[message["direction"]].pop(message["message_id"], None)
         if message["kind"] == "CON":
+            self.overtake(message)
             self.waiting[message["direction"]][message["message_id"]] = self.sent[key]
         elif is_request(message) and message["no_response"] is None and not is_group(message):
             probe = self.probes.setdefault(message["direction"], Probe(message["time_ns"], 0))
             probe.count += own_bytes(message)
+
+    def overtake(self, message: Message) -> None:
+        """Note with the Confirmable messages that wait that another one is sent."""
+        for message_id, sent in list(self.waiting[message["direction"]].items()):
+            if message["time_ns"] - sent.times_ns[-1] < ACK_TIMEOUT_S * SECOND_NS:
+                sent.overtaken_by.append(message["message_id"])
+            elif not is_within_lifetime(sent, message):
+                del self.waiting[message["direction"]][message_id]
 
     def take_answer(self, message: Message) -> None:
         """Follow an Acknowledgement or Reset."""
@@ -153,6 +166,26 @@ class State:
         """Whether the capture shows all that a message may answer: over UDP what was sent within EXCHANGE_LIFETIME before it."""
         is_long = self.first_ns is not None and message["time_ns"] - self.first_ns > EXCHANGE_LIFETIME_NS
         return self.is_whole and (message["transport"] == "tcp" or is_long)
+
+
+def again(message: Message, state: State) -> Sent | None:
+    """Return the confirmable message that this one repeats."""
+    if message["kind"] != "CON":
+        return None
+    before = state.sent.get((message["direction"], message["message_id"]))
+    return before if before is not None and is_same(before, message) and is_within_lifetime(before, message) else None
+
+
+def awaited_by(message: Message, state: State) -> list[Sent]:
+    """Return the Confirmable messages that a message shows to be outstanding: that it answers, or is another transmission of."""
+    peers = state.waiting[other(message["direction"])]
+    if message["kind"] in {"ACK", "RST"}:
+        return [peers[message["message_id"]]] if message["message_id"] in peers else []
+    before = again(message, state)
+    if before is not None:
+        return [] if before.is_answered else [before]
+    token = message["token"] or ""
+    return [sent for sent in peers.values() if sent.token == token and 0 < sent.code < 32] if is_response(message) else []
 
 
 def sent_of(message: Message) -> Sent:
