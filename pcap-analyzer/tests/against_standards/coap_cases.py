@@ -57,7 +57,7 @@ COAP: dict[str, tuple[Said, Said]] = {
     "RFC7252-4.4-message-id": ([(C, plain(1)), (C, plain(1, b"\2"))], [(C, plain(1), 0.0), (C, plain(1, b"\2"), 248.0)]),
     "RFC7252-4.2-timeout": (
         [(C, plain(1), 0.0), (C, plain(1), 1.0)],
-        [(C, plain(1), 0.0), (C, plain(1), 2.5), (C, plain(1), 7.5), (C, plain(1), 17.5)],
+        [(C, plain(1), 0.0), (C, plain(1), 6.0), (C, plain(1), 14.0), (C, plain(1), 30.0)],
     ),
     "RFC7252-4.2-max-retransmit": (
         [(C, plain(1), time) for time in (0.0, 2.0, 6.0, 14.0, 30.0, 62.0)],

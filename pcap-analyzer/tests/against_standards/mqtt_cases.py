@@ -138,7 +138,10 @@ CONNECTION: dict[str, tuple[Said, Said]] = {
         [(C, connect_311(clean=False, identifier="")), (S, connack_311(2))],
         [(C, connect_311(clean=True, identifier="")), (S, connack_311())],
     ),
-    "MQTT-3.12.4-1": ([*OPEN, (C, PING), (C, PING)], [*OPEN, (C, PING), (S, PONG), (C, PING)]),
+    "MQTT-3.12.4-1": (
+        [(C, connect(keep_alive=2)), (S, connack()), (C, PING, 1.0), (C, PING, 3.0)],
+        [(C, connect(keep_alive=2)), (S, connack()), (C, PING, 1.0), (C, PING, 2.9), (S, PONG), (S, PONG)],
+    ),
     "MQTT-3.14.0-1": ([(C, connect()), (S, disconnect(0x82))], [*OPEN, (S, disconnect(0x82))]),
     "MQTT-3.14.2-2": ([*OPEN, (S, disconnect(0x8B, EXPIRY))], [*asked(EXPIRY), (C, disconnect(0, EXPIRY))]),
     "MQTT-3.14.2-expiry": ([*OPEN, (C, disconnect(0, EXPIRY))], [*asked(EXPIRY), (C, disconnect(0, EXPIRY))]),

@@ -11,7 +11,7 @@ from pcapstat.rules.rule import Message, collector
 from pcapstat.theory import coap
 
 RULES, rule = collector("coap")
-ACK_TIMEOUT_S, ACK_RANDOM_FACTOR, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 1.5, 4, 1, 1
+ACK_TIMEOUT_S, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 4, 1, 1
 EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
 """RFC 7252 §4.8: the defaults."""
 SECOND_NS = 10**9

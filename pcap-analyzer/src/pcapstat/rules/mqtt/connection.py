@@ -79,8 +79,11 @@ def keep_alive_is_kept(message: Message, state: State) -> str | None:
 
 @rule("MQTT-3.12.4-1", "MQTT 5 §3.12.4, 3.1.1 §3.12.4", "warning", "the server answers each PINGREQ")
 def ping_is_answered(message: Message, state: State) -> str | None:
-    """Judge a PINGREQ that follows one without an answer."""
-    return "the PINGREQ before was not answered" if message["kind"] == "PINGREQ" and state.pings > 0 else None
+    """Judge a PINGREQ a whole keep alive behind one without an answer."""
+    if message["kind"] != "PINGREQ" or state.pinged_ns is None or not state.keep_alive_s:
+        return None
+    since_s = (message["time_ns"] - state.pinged_ns) / 1e9
+    return f"the PINGREQ {since_s:.1f} s before was not answered" if since_s >= state.keep_alive_s else None
 
 
 @rule("MQTT-3.14.4-1", "MQTT 5 §3.14.4, 3.1.1 §3.14.4 (MQTT-3.14.4-2)", "error", "behind DISCONNECT its sender sends nothing")

@@ -91,6 +91,8 @@ class State:
     keep_alive_s: int = 0
     disconnected: set[str] = field(default_factory=set)
     pings: int = 0
+    pinged_ns: int | None = None
+    """When the client sent the first PINGREQ that waits for an answer."""
     pending: dict[int, list[tuple[str, int]] | None] = field(default_factory=dict)
     """By packet identifier: topic filters and their QoS that wait for SUBACK or UNSUBACK; none where they cannot be told."""
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
@@ -122,6 +124,10 @@ class State:
         elif kind in REQUESTS or kind in REQUESTS.values():
             self.request(message)
         self.pings += {"PINGREQ": 1, "PINGRESP": -1}.get(kind, 0)
+        if kind == "PINGRESP":
+            self.pinged_ns = None
+        elif kind == "PINGREQ" and self.pinged_ns is None:
+            self.pinged_ns = message["time_ns"]
         if kind == "DISCONNECT":
             self.disconnected.add(message["direction"])
 
