@@ -1,7 +1,8 @@
-"""Write docs/reference from the code: commands, tables, notes, protocols, rules, errors. A test fails where a page is not fresh."""
+"""Write docs/reference from the code: commands, tables, notes, protocols, rules, statements, errors. A test fails where one is old."""
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from pcapstat.rules import RULES
 from pcapstat.schema import tables
 
 REFERENCE = Path(__file__).with_name("reference")
+STATEMENTS = Path(__file__).with_name("conformance")
+STANDARDS = {"mqtt-5": "MQTT 5.0", "mqtt-3.1.1": "MQTT 3.1.1", "rfc7252": "RFC 7252"}
+"""Files of statements, and the standards they are of."""
 MADE = "<!-- made by docs/generate.py -->\n"
 
 
@@ -79,6 +83,35 @@ def rules() -> str:
     return f"# Rules\n\nWhat `pcapstat validate` holds messages against.\n\n{table(heads, rows)}"
 
 
+def conformance() -> str:
+    """Return the page of the standards' statements: which rule judges each, or why none does."""
+    text = (
+        "# Conformance statements\n\nEach numbered statement of both MQTT standards and each MUST and MUST NOT of RFC 7252 (numbered "
+        "here in the order of its section), in our words, with the [rules](rules.md) that judge it. `not visible`: a capture cannot show "
+        "it. `not yet`: what is missing. A line with § is a sentence without a number that a rule "
+        "judges. Made from `docs/conformance/*.csv`.\n\n"
+    )
+    pages = {title: list(csv.DictReader((STATEMENTS / f"{name}.csv").read_text().splitlines())) for name, title in STANDARDS.items()}
+    heads = ["standard", "statements", "judged by rules", "not visible", "not yet"]
+    text += table(heads, [[title, *map(str, tally(lines))] for title, lines in pages.items()])
+    for title, lines in pages.items():
+        rows = [[line["id"], line["subject"], marked(line["judgement"]), line["note"]] for line in lines]
+        text += f"\n## {title}\n\n{table(['statement', 'what it asks', 'judged by', 'note'], rows)}"
+    return text
+
+
+def tally(lines: list[dict[str, str]]) -> tuple[int, int, int, int]:
+    """Count statements, and those that are judged, not visible, and not yet judged."""
+    given = [line["judgement"] for line in lines if not line["id"].startswith("§")]
+    hidden, missing = given.count("not visible"), given.count("not yet")
+    return len(given), len(given) - hidden - missing, hidden, missing
+
+
+def marked(judgement: str) -> str:
+    """Return rules as code, and the two words for none as they are."""
+    return judgement if judgement.startswith("not ") else ", ".join(f"`{rule}`" for rule in judgement.split())
+
+
 def failures() -> str:
     """Return the page of the errors and exit codes."""
     rows = [[error.__name__, str(error.exit_code), " ".join((error.__doc__ or "").split())] for error in errors.ERRORS]
@@ -98,6 +131,7 @@ PAGES = {
     "notes.md": notes,
     "protocols.md": protocols,
     "rules.md": rules,
+    "conformance.md": conformance,
     "errors.md": failures,
     "figures.md": figures,
 }

@@ -72,8 +72,7 @@ def judged(paths: list[str], options: dict[str, Any], lists_sizes: bool) -> Iter
             if lists_sizes:
                 found: Iterable[Any] = sizes(rows_of(capture.messages))
             else:
-                begun_before = {note["session"] for note in rows_of(capture.notes) if note["note"] == "mid-stream"}
-                found = judge(rows_of(capture.messages), begun_before)
+                found = judge(rows_of(capture.messages), rows_of(capture.notes))
             for row in found:
                 yield asdict(row) | {"file": path}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pcapstat.rules import coap, mqtt, records
 from pcapstat.rules.rule import SEVERITIES, Message, Rule, Violation
 
 PROTOCOLS: dict[str, Any] = {"coap": coap, "mqtt": mqtt, "tls": records, "dtls": records}
-"""Module of each protocol: RULES, and begin(is_whole) that makes a session's state."""
+"""Module of each protocol: RULES, remember() for what its sessions share, begin(is_whole, memory) for a session's state."""
 MALFORMED = Rule(
     "format", "the section that the explanation names", "error", "a message keeps the format", "*", lambda message, _: message["malformed"]
 )
@@ -17,18 +17,33 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 """All rules."""
 
 
-def judge(messages: Iterator[Message], begun_before: Collection[int]) -> Iterator[Violation]:
-    """Judge messages in their order, rows of the table messages. `begun_before` are the sessions that began before the capture."""
+PARTLY_SEEN = {"mid-stream", "unparsed", "fragment-missing"}
+"""Notes of sessions whose messages are not all in the table, though no gap is."""
+LOSSY = {"dropped", "damaged"}
+"""Notes of captures that lack frames of any session."""
+
+
+def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
+    """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged."""
+    told = [(note["note"], note["session"]) for note in notes]
+    partly_seen = {session for note, session in told if note in PARTLY_SEEN}
+    is_lossy = any(note in LOSSY for note, _ in told)
     states: dict[tuple[int, str], Any] = {}
+    memories = {protocol: module.remember() for protocol, module in PROTOCOLS.items()}
     for message in messages:
         session, protocol = message["session"], message["protocol"]
         if message["malformed"]:
             yield violation(MALFORMED, message, message["malformed"])
-            continue
         module = PROTOCOLS.get(protocol)
         if module is None:
             continue
-        state = states.setdefault((session, protocol), module.begin(session not in begun_before))
+        if (session, protocol) not in states:
+            states[session, protocol] = module.begin(not is_lossy and session not in partly_seen, memories[protocol])
+        state = states[session, protocol]
+        if message["malformed"]:
+            # what it said is not known, so that the connection is not known whole any more
+            state.is_whole = False
+            continue
         for rule in module.RULES:
             explanation = rule.check(message, state)
             if explanation:

@@ -2,62 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+from pcapstat.synth.handshake import Flight, flights
+from pcapstat.synth.records import Layer
 from pcapstat.synth.run import Saying, sayings
 from pcapstat.synth.scenario import Scenario
-from pcapstat.theory.security import PROTECTIONS
 
 START_S = 1_700_000_000
-MSS = 1448
+MSS, STEP_MS, INTERACTIVE = 1448, 1e-3, 3
+"""Bytes of a segment on Ethernet beside the timestamps; what a system takes to react; answers that make a side interactive."""
 ADDRESSES = {4: ("192.0.2.1", "192.0.2.2", "192.0.2.3"), 6: ("2001:db8::1", "2001:db8::2", "2001:db8::3")}
 """Receiver, server or broker, publisher: addresses for documentation (RFC 5737, RFC 3849)."""
 
 
-def protect(scenario: Scenario, content: bytes, number: int) -> bytes:
-    """Put content into a record of the size that its protection makes: zeros stand for what would be encrypted."""
-    protection = PROTECTIONS[scenario.security]
-    if protection is None:
-        return content
-    length = protection.nonce_bytes + len(content) + protection.type_bytes + protection.tag_bytes
-    if scenario.transport == "tcp":
-        return b"\x17\x03\x03" + length.to_bytes(2, "big") + bytes(length)
-    if protection.header_bytes == 13:
-        return b"\x17\xfe\xfd\x00\x01" + number.to_bytes(6, "big") + length.to_bytes(2, "big") + bytes(length)
-    return b"\x2e" + number.to_bytes(2, "big") + length.to_bytes(2, "big") + bytes(length)
+class Ends:
+    """What TCP knows at one side: the next sequence number, and what it has received and not acknowledged."""
+
+    def __init__(self) -> None:
+        """Begin behind SYN."""
+        self.sequence = 1
+        self.unacknowledged = 0
+        self.due_ms: float | None = None
+        self.received_ms: float | None = None
+        self.answers = 0
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether it waits for data to send an acknowledgement along with: Linux does once data was answered by data three times."""
+        return self.answers >= INTERACTIVE
+
+    def say(self, time_ms: float, delay_ms: float) -> None:
+        """Send data, and the acknowledgement with it."""
+        if self.received_ms is not None and time_ms - self.received_ms <= delay_ms:
+            self.answers += 1
+        self.acknowledged()
+
+    def acknowledged(self) -> None:
+        """Take all that was received as acknowledged."""
+        self.unacknowledged, self.due_ms = 0, None
 
 
 class Talk:
     """One conversation: its sequence numbers and frames."""
 
     def __init__(self, scenario: Scenario, number: int) -> None:
-        """Begin it: with SYN, SYN-ACK and ACK where it is TCP's."""
-        self.scenario, self.records = scenario, 0
+        """Begin it: with SYN, SYN-ACK and ACK where it is TCP's, with a handshake where it is secured."""
+        self.scenario = scenario
         addresses = ADDRESSES[scenario.ip]
-        self.ends = (addresses[0 if number == 0 else 2], addresses[1])
+        self.addresses = (addresses[0 if number == 0 else 2], addresses[1])
         self.client_port = 40000 + number
-        self.sequence = {True: 1, False: 1}
+        self.ends = {True: Ends(), False: Ends()}
+        self.layers = {True: Layer(scenario), False: Layer(scenario)}
         self.frames: list[Any] = []
-        self.begun_ms: float | None = None
+        self.is_open = False
 
     def open(self, time_ms: float) -> None:
-        """Open the connection just before its first message."""
-        self.begun_ms = time_ms
+        """Open the connection just before its first message: a flight of the server's comes a round trip after the client's."""
+        self.is_open = True
+        opening = flights(self.scenario)
+        begin_ms = time_ms - STEP_MS - sum(self.gap_ms(flight) for flight in opening)
         if self.scenario.transport == "tcp":
-            for step, (from_client, flags) in enumerate(((True, "S"), (False, "SA"), (True, "A"))):
-                self.frame(
-                    time_ms - 3e-3 + step * 1e-3,
-                    from_client,
-                    self.segment(from_client, flags, 0 if "S" in flags else 1, 1 if "A" in flags else 0),
-                )
+            for when, from_client, flags in ((-self.scenario.rtt_ms, True, "S"), (-2 * STEP_MS, False, "SA"), (-STEP_MS, True, "A")):
+                numbers = (0 if "S" in flags else 1, 1 if "A" in flags else 0)
+                self.frame(begin_ms + when, from_client, self.segment(from_client, flags, *numbers))
+        for flight in opening:
+            begin_ms += self.gap_ms(flight)
+            layer = self.layers[flight.from_client]
+            self.send(begin_ms, flight.from_client, b"".join(layer.record(record) for record in flight.records))
+
+    def gap_ms(self, flight: Flight) -> float:
+        """Return the time before a flight, at the client."""
+        return STEP_MS if flight.from_client else self.scenario.rtt_ms
 
     def segment(self, from_client: bool, flags: str, sequence: int, acknowledgement: int) -> Any:
-        """Return a TCP header with the timestamp option, as systems send it."""
+        """Return a TCP header with the options that systems send: in SYN 20 bytes, later the timestamps."""
         from scapy.layers.inet import TCP
 
         ports = (self.client_port, self.scenario.port) if from_client else (self.scenario.port, self.client_port)
-        options = [("NOP", None), ("NOP", None), ("Timestamp", (0, 0))]
+        stamps = ("Timestamp", (0, 0))
+        opening = [("MSS", MSS + 12), ("SAckOK", b""), stamps, ("NOP", None), ("WScale", 7)]
+        options = opening if "S" in flags else [("NOP", None), ("NOP", None), stamps]
         return TCP(sport=ports[0], dport=ports[1], flags=flags, seq=sequence, ack=acknowledgement, options=options)
 
     def frame(self, time_ms: float, from_client: bool, content: Any) -> None:
@@ -66,7 +93,7 @@ class Talk:
         from scapy.layers.inet6 import IPv6
         from scapy.layers.l2 import Ether
 
-        source, destination = self.ends if from_client else self.ends[::-1]
+        source, destination = self.addresses if from_client else self.addresses[::-1]
         network = IP(src=source, dst=destination) if self.scenario.ip == 4 else IPv6(src=source, dst=destination)
         packet = network / content
         if self.scenario.link == "ethernet":
@@ -75,24 +102,48 @@ class Talk:
         self.frames.append(packet)
 
     def say(self, saying: Saying) -> None:
-        """Send a message: in a datagram, or in segments that the peer acknowledges."""
+        """Send a message."""
+        if not self.is_open:
+            self.open(saying.time_ms)
+        self.send(saying.time_ms, saying.from_client, self.layers[saying.from_client].around(saying.content))
+
+    def send(self, time_ms: float, from_client: bool, data: bytes) -> None:
+        """Send bytes: in a datagram, or in segments that the peer acknowledges."""
         from scapy.layers.inet import UDP
 
-        if self.begun_ms is None:
-            self.open(saying.time_ms)
-        self.records += 1
-        data = protect(self.scenario, saying.content, self.records)
         if self.scenario.transport == "udp":
-            ports = (self.client_port, self.scenario.port) if saying.from_client else (self.scenario.port, self.client_port)
-            self.frame(saying.time_ms, saying.from_client, UDP(sport=ports[0], dport=ports[1]) / data)
+            ports = (self.client_port, self.scenario.port) if from_client else (self.scenario.port, self.client_port)
+            self.frame(time_ms, from_client, UDP(sport=ports[0], dport=ports[1]) / data)
             return
+        self.acknowledge_until(time_ms)
+        mine, peers = self.ends[from_client], self.ends[not from_client]
+        mine.say(time_ms, self.scenario.delayed_ack_ms)
         for at in range(0, len(data), MSS):
-            part = data[at : at + MSS]
-            mine, peers = self.sequence[saying.from_client], self.sequence[not saying.from_client]
-            self.frame(saying.time_ms + at * 1e-6, saying.from_client, self.segment(saying.from_client, "PA", mine, peers) / part)
-            self.sequence[saying.from_client] += len(part)
-        bare = self.segment(not saying.from_client, "A", self.sequence[not saying.from_client], self.sequence[saying.from_client])
-        self.frame(saying.time_ms + len(data) * 1e-6 + 1e-3, not saying.from_client, bare)
+            part, when_ms = data[at : at + MSS], time_ms + at * 1e-6
+            self.frame(when_ms, from_client, self.segment(from_client, "PA", mine.sequence, peers.sequence) / part)
+            mine.sequence += len(part)
+            self.receive(when_ms + STEP_MS, not from_client, len(part))
+
+    def receive(self, time_ms: float, to_client: bool, count: int) -> None:
+        """Take a segment in: two full ones are acknowledged at once (RFC 5681 §4.2), others when the side is not about to answer."""
+        end = self.ends[to_client]
+        end.received_ms, end.unacknowledged = time_ms, end.unacknowledged + count
+        if end.unacknowledged >= 2 * MSS or not end.is_interactive:
+            self.acknowledge(time_ms, to_client)
+        elif end.due_ms is None:
+            end.due_ms = time_ms + self.scenario.delayed_ack_ms
+
+    def acknowledge(self, time_ms: float, to_client: bool) -> None:
+        """Send a bare acknowledgement."""
+        self.frame(time_ms, to_client, self.segment(to_client, "A", self.ends[to_client].sequence, self.ends[not to_client].sequence))
+        self.ends[to_client].acknowledged()
+
+    def acknowledge_until(self, time_ms: float) -> None:
+        """Send the acknowledgements that nothing went along with in time."""
+        for to_client, end in self.ends.items():
+            if end.due_ms is not None and end.due_ms <= time_ms:
+                self.acknowledge(end.due_ms, to_client)
+                end.answers = 0
 
 
 def build(scenario: Scenario, path: Path) -> int:
@@ -102,6 +153,8 @@ def build(scenario: Scenario, path: Path) -> int:
     talks = {number: Talk(scenario, number) for number in (0, 1)}
     for saying in sayings(scenario):
         talks[saying.conversation].say(saying)
+    for talk in talks.values():
+        talk.acknowledge_until(math.inf)
     frames = sorted((frame for talk in talks.values() for frame in talk.frames), key=lambda frame: float(frame.time))
     with PcapNgWriter(str(path)) as writer:
         for frame in frames:

@@ -76,8 +76,10 @@ def observe(scenario: Scenario) -> Iterator[Saying]:
         if number == 1:
             yield Saying(half + scenario.rtt_ms, 0, False, coap_message(ACK, CONTENT, 1, token, options, content))
             continue
-        yield Saying(time_ms, 0, False, coap_message(kind, CONTENT, 1000 + number, token, options, content))
-        if kind == CON:
+        is_checked = scenario.confirm_every > 0 and number % scenario.confirm_every == 0
+        sent_as = CON if is_checked else kind
+        yield Saying(time_ms, 0, False, coap_message(sent_as, CONTENT, 1000 + number, token, options, content))
+        if sent_as == CON:
             yield Saying(time_ms + 0.01, 0, True, coap_message(ACK, 0, 1000 + number, b"", []))
 
 

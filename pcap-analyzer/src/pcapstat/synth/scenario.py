@@ -18,7 +18,12 @@ TRANSPORTS = {"coap": "udp", "mqtt": "tcp", "tcp": "tcp", "websocket": "tcp", "m
 
 @dataclass(frozen=True)
 class Scenario:
-    """A run. Times in milliseconds; `loss` are the numbers, from 1, of the data messages whose first transmission is lost."""
+    """A run. Times in milliseconds; `loss` are the numbers, from 1, of the data messages whose first transmission is lost.
+
+    Of NON notifications each `confirm_every`-th is Confirmable (0: none), as servers find out whether the client is there (RFC 7641 §4.5).
+    `certificate_bytes` is the server's certificate in DER; `tickets` are session tickets behind a TLS 1.3 handshake (RFC 8446 §4.6.1);
+    `delayed_ack_ms` is how long TCP waits for data to send an acknowledgement along with (RFC 1122 §4.2.3.2).
+    """
 
     protocol: str
     pattern: str = ""
@@ -32,12 +37,17 @@ class Scenario:
     resource: str = "Resource1"
     options: tuple[tuple[str, str], ...] = ()
     topic_alias: bool = True
+    confirm_every: int = 0
     security: str = "none"
+    certificate_bytes: int = 400
+    tickets: int = 0
+    psk_identity: str = "pcapstat"
     link: str = "ethernet"
     ip: int = 4
     loss: tuple[int, ...] = ()
     ack_timeout_ms: float = 2000.0
     rto_ms: float = 200.0
+    delayed_ack_ms: float = 40.0
 
     @property
     def transport(self) -> str:

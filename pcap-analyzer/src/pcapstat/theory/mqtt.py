@@ -49,15 +49,20 @@ def variable_bytes(value: int) -> int:
 
 
 def property_bytes(name: str, value: str) -> int:
-    """Return the length of a property with its identifier. A User Property's value is written "name=value"; binary data in hexadecimal."""
+    """Return the length of a property with its identifier.
+
+    A User Property's value is written "name=value"; binary data in hexadecimal, or as "(n bytes)" as the column `properties` shows it.
+    """
     if name not in PROPERTIES:
         raise UsageError(f"no MQTT property {name} (there are: {', '.join(PROPERTIES)})")
     kind = PROPERTIES[name][1]
     if kind == "pair":
         key, _, text = value.partition("=")
         return 1 + 2 + len(key.encode()) + 2 + len(text.encode())
-    if kind in {"text", "binary"}:
-        return 1 + 2 + (len(value.encode()) if kind == "text" else len(bytes.fromhex(value)))
+    if kind == "binary":
+        return 1 + 2 + (int(value[1:-7]) if value.endswith(" bytes)") else len(bytes.fromhex(value)))
+    if kind == "text":
+        return 1 + 2 + len(value.encode())
     return 1 + (variable_bytes(int(value)) if kind == "variable" else {"byte": 1, "two": 2, "four": 4}[kind])
 
 

@@ -1,0 +1,291 @@
+"""What two CoAP endpoints have shown so far, and how their rows are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from pcapstat.errors import PcapstatError
+from pcapstat.rules.rule import Message, collector
+from pcapstat.theory import coap
+
+RULES, rule = collector("coap")
+ACK_TIMEOUT_S, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 4, 1, 1
+EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
+"""RFC 7252 §4.8: the defaults."""
+SECOND_NS = 10**9
+Options = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Sent:
+    """A message with a Message ID of its sender's: when it was sent, and how it was answered."""
+
+    kind: str
+    code: int
+    token: str
+    content: tuple[Any, ...]
+    times_ns: list[int]
+    block1_num: int | None
+    block2: tuple[int, int] | None
+    """Of a request: where the block that it asks for begins, and its size, in bytes."""
+    is_notification: bool
+    overtaken_by: list[int] = field(default_factory=list)
+    """Message IDs of Confirmable messages that were sent while this one waited, within ACK_TIMEOUT."""
+    is_answered: bool = False
+    has_empty_answer: bool = False
+
+
+@dataclass
+class Probe:
+    """Non-confirmable requests that nothing has answered: since when, and their bytes."""
+
+    since_ns: int
+    count: int
+
+
+@dataclass
+class State:
+    """What two endpoints have shown so far. `is_whole` tells that they were captured from their start without a gap."""
+
+    sent: dict[tuple[str, int], Sent] = field(default_factory=dict)
+    """By direction and Message ID: the last message of each."""
+    waiting: dict[str, dict[int, Sent]] = field(default_factory=lambda: {"c2s": {}, "s2c": {}})
+    """By direction and Message ID: Confirmable messages that wait for an answer."""
+    probes: dict[str, Probe] = field(default_factory=dict)
+    tokens: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By the requester's direction and token: how many requests used it."""
+    observed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By token: the last notification's Observe value and time."""
+    formats: dict[str, int | None] = field(default_factory=dict)
+    """By token: the Content-Format of the first notification."""
+    confirmed_ns: dict[str, int] = field(default_factory=dict)
+    """By token: when the client last showed that it is there, or was asked to."""
+    reset_ns: dict[str, int] = field(default_factory=dict)
+    """By token: when the client rejected a notification."""
+    pings: dict[str, list[str]] = field(default_factory=lambda: {"c2s": [], "s2c": []})
+    """By direction: tokens of Ping messages over TCP that wait for Pong."""
+    has_settings: set[str] = field(default_factory=set)
+    """Directions that a CSM went in."""
+    aborted: set[str] = field(default_factory=set)
+    first_ns: int | None = None
+    is_whole: bool = True
+
+    def take(self, message: Message) -> None:
+        """Learn from a message that was judged."""
+        for sent in awaited_by(message, self):
+            sent.overtaken_by.clear()
+        if message["is_after_gap"]:
+            self.is_whole = False
+        if self.first_ns is None:
+            self.first_ns = message["time_ns"]
+        self.probes.pop(other(message["direction"]), None)
+        if message["kind"] in {"CON", "NON"}:
+            self.take_new(message)
+        elif message["kind"] in {"ACK", "RST"}:
+            self.take_answer(message)
+        elif message["transport"] == "tcp":
+            self.take_signal(message)
+        if is_request(message):
+            self.take_request(message)
+        elif is_response(message):
+            self.take_response(message)
+
+    def take_new(self, message: Message) -> None:
+        """Follow a message with a Message ID of its sender's, or one of its transmissions."""
+        key = (message["direction"], message["message_id"])
+        before = self.sent.get(key)
+        if before is not None and is_same(before, message) and is_within_lifetime(before, message):
+            before.times_ns.append(message["time_ns"])
+            return
+        self.sent[key] = sent_of(message)
+        self.waiting[message["direction"]].pop(message["message_id"], None)
+        if message["kind"] == "CON":
+            self.overtake(message)
+            self.waiting[message["direction"]][message["message_id"]] = self.sent[key]
+        elif is_request(message) and message["no_response"] is None and not is_group(message):
+            probe = self.probes.setdefault(message["direction"], Probe(message["time_ns"], 0))
+            probe.count += own_bytes(message)
+
+    def overtake(self, message: Message) -> None:
+        """Note with the Confirmable messages that wait that another one is sent."""
+        for message_id, sent in list(self.waiting[message["direction"]].items()):
+            if message["time_ns"] - sent.times_ns[-1] < ACK_TIMEOUT_S * SECOND_NS:
+                sent.overtaken_by.append(message["message_id"])
+            elif not is_within_lifetime(sent, message):
+                del self.waiting[message["direction"]][message_id]
+
+    def take_answer(self, message: Message) -> None:
+        """Follow an Acknowledgement or Reset."""
+        answered = self.sent.get((other(message["direction"]), message["message_id"]))
+        self.waiting[other(message["direction"])].pop(message["message_id"], None)
+        if answered is None:
+            return
+        answered.is_answered = True
+        answered.has_empty_answer |= message["kind"] == "ACK" and message["code"] == 0
+        if answered.is_notification and message["kind"] == "RST":
+            self.reset_ns[answered.token] = message["time_ns"]
+
+    def take_signal(self, message: Message) -> None:
+        """Follow signaling messages (RFC 8323 §5)."""
+        direction, kind, token = message["direction"], message["kind"], message["token"] or ""
+        if kind == "CSM":
+            self.has_settings.add(direction)
+        elif kind == "Ping":
+            self.pings[direction].append(token)
+        elif kind == "Pong" and token in self.pings[other(direction)]:
+            self.pings[other(direction)].remove(token)
+        elif kind == "Abort":
+            self.aborted.add(direction)
+
+    def take_request(self, message: Message) -> None:
+        """Follow a request: its token, and what it registers."""
+        token = message["token"] or ""
+        asked = (message["direction"], token)
+        self.tokens[asked] = self.tokens.get(asked, 0) + 1
+        if message["observe"] == 0 and not message["is_retransmission"]:
+            self.observed.pop(token, None)
+            self.formats.pop(token, None)
+            self.reset_ns.pop(token, None)
+            self.confirmed_ns[token] = message["time_ns"]
+
+    def take_response(self, message: Message) -> None:
+        """Follow a response: what it ends, and the notification that it is."""
+        token = message["token"] or ""
+        for message_id, request in list(self.waiting[other(message["direction"])].items()):
+            if request.token == token and 0 < request.code < 32:
+                del self.waiting[other(message["direction"])][message_id]
+        if message["kind"] == "CON" or token not in self.confirmed_ns:
+            self.confirmed_ns[token] = message["time_ns"]
+        if is_notification(message) and not message["is_retransmission"]:
+            self.observed[token] = (message["observe"], message["time_ns"])
+            self.formats.setdefault(token, message["content_format"])
+
+    def is_known_since(self, message: Message) -> bool:
+        """Whether the capture shows all that a message may answer: over UDP what was sent within EXCHANGE_LIFETIME before it."""
+        is_long = self.first_ns is not None and message["time_ns"] - self.first_ns > EXCHANGE_LIFETIME_NS
+        return self.is_whole and (message["transport"] == "tcp" or is_long)
+
+
+def again(message: Message, state: State) -> Sent | None:
+    """Return the confirmable message that this one repeats."""
+    if message["kind"] != "CON":
+        return None
+    before = state.sent.get((message["direction"], message["message_id"]))
+    return before if before is not None and is_same(before, message) and is_within_lifetime(before, message) else None
+
+
+def awaited_by(message: Message, state: State) -> list[Sent]:
+    """Return the Confirmable messages that a message shows to be outstanding: that it answers, or is another transmission of."""
+    peers = state.waiting[other(message["direction"])]
+    if message["kind"] in {"ACK", "RST"}:
+        return [peers[message["message_id"]]] if message["message_id"] in peers else []
+    before = again(message, state)
+    if before is not None:
+        return [] if before.is_answered else [before]
+    token = message["token"] or ""
+    return [sent for sent in peers.values() if sent.token == token and 0 < sent.code < 32] if is_response(message) else []
+
+
+def sent_of(message: Message) -> Sent:
+    """Return what is kept of a message."""
+    return Sent(
+        message["kind"],
+        message["code"] or 0,
+        message["token"] or "",
+        content_of(message),
+        [message["time_ns"]],
+        message["block1_num"],
+        asked_block(message),
+        is_notification(message),
+    )
+
+
+def asked_block(message: Message) -> tuple[int, int] | None:
+    """Return where the block begins that a request asks for with Block2, and its size: the whole body from its start without the option."""
+    if message["block2_num"] is None:
+        return None
+    size = block_bytes(message["block2_szx"])
+    return message["block2_num"] * size, size
+
+
+def block_bytes(exponent: int) -> int:
+    """Return a block's size; 7 counts like 6 (RFC 7959 §2.2, RFC 8323 §6)."""
+    return 16 << min(exponent, 6)
+
+
+def other(direction: str) -> str:
+    """Return the opposite direction."""
+    return "s2c" if direction == "c2s" else "c2s"
+
+
+def is_request(message: Message) -> bool:
+    """Whether it is a request (RFC 7252 §5.8)."""
+    return 0 < (message["code"] or 0) < 32
+
+
+def is_response(message: Message) -> bool:
+    """Whether it is a response (RFC 7252 §5.9)."""
+    return 64 <= (message["code"] or 0) < 192
+
+
+def is_success(message: Message) -> bool:
+    """Whether it is a response of class 2 (RFC 7252 §5.9.1)."""
+    return 64 <= (message["code"] or 0) < 96
+
+
+def is_notification(message: Message) -> bool:
+    """Whether it is a notification (RFC 7641 §3.2)."""
+    return message["observe"] is not None and is_success(message)
+
+
+def is_group(message: Message) -> bool:
+    """Whether it goes to a multicast address."""
+    address = message["destination_address"].lower()
+    first = address.split(".")[0]
+    return bool(address.startswith("ff") or (first.isdigit() and 224 <= int(first) < 240))
+
+
+def content_of(message: Message) -> tuple[Any, ...]:
+    """Return what tells a message from another one with its Message ID."""
+    return (message["kind"], message["code"], message["token"], message["options"], message["payload_hash"])
+
+
+def is_same(before: Sent, message: Message) -> bool:
+    """Whether a message was sent before."""
+    return before.content == content_of(message)
+
+
+def is_within_lifetime(before: Sent, message: Message) -> bool:
+    """Whether a Message ID is still that of the message before (RFC 7252 §4.8.2)."""
+    return bool(message["time_ns"] - before.times_ns[0] < EXCHANGE_LIFETIME_NS)
+
+
+def own_bytes(message: Message) -> int:
+    """Return the message's length."""
+    return int(message["header_bytes"] + message["option_bytes"] + message["payload_bytes"] + message["opaque_bytes"])
+
+
+def options(message: Message) -> Options:
+    """Return options in order; none where a value with "; " in it makes the column ambiguous, which the bytes tell, and none of OSCORE's.
+
+    Of an OSCORE message the inner options stand behind the outer ones: each set has its own (RFC 8613 §4.1).
+    """
+    return () if message["is_oscore"] or not message["options"] else read_options(message["options"], message["option_bytes"])
+
+
+@lru_cache(maxsize=256)
+def read_options(text: str, count: int) -> Options:
+    """Read the column `options`; nothing where the options in it do not make `count` bytes."""
+    given = coap.from_text(text)
+    try:
+        length = sum(line.least for line in coap.options(given))
+    except (PcapstatError, ValueError):
+        return ()
+    return tuple(given) if length == count else ()
+
+
+def names(message: Message) -> list[str]:
+    """Return the names of the options, in order; a number stands for one that has no name, or a length that it may not have."""
+    return [name for name, _ in options(message)]
