@@ -44,7 +44,9 @@ def observed_bytes(message: Message) -> int:
 
 
 def of_coap(message: Message) -> tuple[int | None, int | None]:
-    """Return specified and minimal size of a CoAP message: the least has an empty token. What OSCORE protects is not judged."""
+    """Return specified and minimal size of a CoAP message: the least has an empty token. What is protected or compressed is not judged."""
+    if message["uncompressed_bytes"] is not None:
+        return None, None
     if message["is_oscore"] or message["transport"] not in COAP or (message["transport"] == "tcp" and message["code"] is None):
         return None, None
     if message["transport"] == "udp" and message["code"] == 0:
