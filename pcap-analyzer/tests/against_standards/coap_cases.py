@@ -157,6 +157,10 @@ COAP: dict[str, tuple[Said, Said]] = {
         [(C, ask(1, (BLOCK2, b"\x11"))), (S, answer(1, (BLOCK2, b"\x10")))],
         [(C, ask(1, (BLOCK2, b"\x11"))), (S, answer(1, (BLOCK2, b"\x20")))],
     ),
+    "RFC7959-2.4-same": (
+        [(C, ask(1)), (S, answer(1, (BLOCK2, b"\x09"), payload=b"x" * 32)), (C, ask(2, (BLOCK2, b"\x20")))],
+        [(C, ask(1)), (S, answer(1, (BLOCK2, b"\x09"), payload=b"x" * 32)), (C, ask(2, (BLOCK2, b"\x11")))],
+    ),
     "RFC7959-2.4-size": (
         [(C, ask(1, (BLOCK2, b"\x00"))), (S, answer(1, (BLOCK2, b"\x01")))],
         [(C, ask(1, (BLOCK2, b"\x01"))), (S, answer(1, (BLOCK2, b"\x00")))],

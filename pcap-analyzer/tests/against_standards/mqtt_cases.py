@@ -51,6 +51,7 @@ def asked(properties: bytes) -> Said:
 
 CONTENTS: dict[str, tuple[Said, Said]] = {
     "format": ([*OPEN, (C, b"\x36\x05\x00\x01t\x00\x01")], [*OPEN, (C, publish(1, 2)), (S, ack(5, 1))]),
+    "MQTT-1.5.4-1": ([*OPEN, (C, mqtt(3, b"\0\x03\xed\xa0\x80\0x"))], [*OPEN, (C, publish(topic="\ufffd\ud7ff"))]),
     "MQTT-1.5.4-2": ([*OPEN, (C, publish(topic="a\0b"))], [*OPEN, (C, publish(topic="a\1b"))]),
     "MQTT-1.5.5-1": (
         [*OPEN, (C, b"\x30\x85\x00" + text("t") + b"\0x")],

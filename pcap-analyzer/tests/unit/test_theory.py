@@ -21,6 +21,11 @@ WANTED = ("a-", "b-", "d-aiocoap", "d-paho", "e-californium", "e-paho")
 CLEAR = [path for path in sorted(CAPTURES.glob("*.pcapng")) if path.name.startswith(WANTED) and "tls" not in path.name]
 
 
+def test_binary_properties_are_sized_as_the_table_shows_them() -> None:
+    """MQTT 5 §3.3.2.3.6: identifier, length of two bytes, data; the column `properties` shows the data's length only."""
+    assert mqtt.property_bytes("Correlation Data", "(3 bytes)") == mqtt.property_bytes("Correlation Data", "0a0b0c") == 1 + 2 + 3
+
+
 def test_the_standards_examples() -> None:
     """RFC 7252 Figure 16 and 20, RFC 6455 §5.7, RFC 7541's frame header, MQTT 5 §1.5.5."""
     temperature = coap.message(0, [("Uri-Path", "temperature")])

@@ -31,7 +31,7 @@ class Ends:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether it waits for data to send an acknowledgement along with: Linux does once data was answered by data three times."""
+        """Whether it waits for data to send an acknowledgement along with: once it answered data three times, as the recordings do."""
         return self.answers >= INTERACTIVE
 
     def say(self, time_ms: float, delay_ms: float) -> None:

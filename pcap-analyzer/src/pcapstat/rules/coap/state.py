@@ -31,6 +31,8 @@ class Sent:
     block2: tuple[int, int] | None
     """Of a request: where the block that it asks for begins, and its size, in bytes."""
     is_notification: bool
+    subject: tuple[str | None, str | None]
+    """Path and query."""
     overtaken_by: list[int] = field(default_factory=list)
     """Message IDs of Confirmable messages that were sent while this one waited, within ACK_TIMEOUT."""
     is_answered: bool = False
@@ -64,6 +66,8 @@ class State:
     """By token: when the client last showed that it is there, or was asked to."""
     reset_ns: dict[str, int] = field(default_factory=dict)
     """By token: when the client rejected a notification."""
+    served: dict[tuple[str, tuple[str | None, str | None]], tuple[int, int]] = field(default_factory=dict)
+    """By the requester's direction, path and query: where the last block of a piggybacked response ended, and its size."""
     pings: dict[str, list[str]] = field(default_factory=lambda: {"c2s": [], "s2c": []})
     """By direction: tokens of Ping messages over TCP that wait for Pong."""
     has_settings: set[str] = field(default_factory=set)
@@ -124,6 +128,9 @@ class State:
             return
         answered.is_answered = True
         answered.has_empty_answer |= message["kind"] == "ACK" and message["code"] == 0
+        block = asked_block(message) if is_success(message) and message["block2_more"] else None
+        if block is not None:
+            self.served[other(message["direction"]), answered.subject] = (sum(block), block[1])
         if answered.is_notification and message["kind"] == "RST":
             self.reset_ns[answered.token] = message["time_ns"]
 
@@ -199,6 +206,7 @@ def sent_of(message: Message) -> Sent:
         message["block1_num"],
         asked_block(message),
         is_notification(message),
+        (message["uri_path"], message["uri_query"]),
     )
 
 

@@ -137,3 +137,13 @@ def block_number_is_echoed(message: Message, state: State) -> str | None:
     if request is None or number is None or number == request.block1_num:
         return None
     return f"Block1 {number} in answer to {'none' if request.block1_num is None else request.block1_num}"
+
+
+@rule("RFC7959-2.4-same", "RFC 7959 §2.4", "error", "further blocks are asked for in the size that the server sends")
+def further_blocks_are_of_one_size(message: Message, state: State) -> str | None:
+    """Judge a request for the block that follows the last one."""
+    asked = asked_block(message) if is_request(message) and not message["is_q_block"] else None
+    served = state.served.get((message["direction"], (message["uri_path"], message["uri_query"])))
+    if asked is None or served is None or asked[0] != served[0] or asked[1] == served[1]:
+        return None
+    return f"a block of {asked[1]} bytes is asked for where the server sends {served[1]}"

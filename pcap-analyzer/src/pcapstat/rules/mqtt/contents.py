@@ -39,6 +39,14 @@ RETURN_CODES = {"CONNACK": tuple(range(6)), "SUBACK": (0, 1, 2, 0x80)}
 SECTIONS_311 = {"CONNACK": ", 3.1.1 §3.2.2.3 (MQTT-3.2.2-6)", "SUBACK": ", 3.1.1 §3.9.3"}
 
 
+@rule("MQTT-1.5.4-1", "MQTT 5 §1.5.4 (also MQTT-3.3.2-1), 3.1.1 §1.5.3 (MQTT-1.5.3-1)", "error", "a topic name is well-formed UTF-8")
+def topic_is_text(message: Message, _: State) -> str | None:
+    """Judge a topic name by its bytes: the table has U+FFFD where they are no text, and then other bytes than the wire had."""
+    name, count = message["topic_name"] or "", message["topic_name_bytes"]
+    is_broken = message["kind"] == "PUBLISH" and count and "\ufffd" in name and len(name.encode()) != count
+    return f"topic name {name!r} stands for {count} bytes that are not UTF-8" if is_broken else None
+
+
 @rule("MQTT-1.5.4-2", "MQTT 5 §1.5.4 (also MQTT-4.7.3-2), 3.1.1 §1.5.3 (MQTT-1.5.3-2)", "error", "a string has no character U+0000")
 def strings_have_no_null(message: Message, _: State) -> str | None:
     """Judge names, topics, filters, and properties."""
