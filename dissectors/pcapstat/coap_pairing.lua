@@ -382,7 +382,7 @@ local function is_repeated(message, from)
     message.wait_ns = message.time_ns - sent.times[#sent.times]
     sent.times[#sent.times + 1] = message.time_ns
     message.turn = #sent.times
-    message.wait_before_ns = #sent.times > 2 and sent.times[#sent.times - 1] - sent.times[#sent.times - 2] or nil
+    message.since_first_ns = message.time_ns - sent.times[1]
     message.was_acknowledged = sent.is_acknowledged
     return true
 end

@@ -3,25 +3,23 @@
 local rules = {}
 
 -- RFC 7252 §4.8.
-local ACK_TIMEOUT_S, ACK_RANDOM_FACTOR, MAX_RETRANSMIT = 2, 1.5, 4
+local ACK_TIMEOUT_S, MAX_RETRANSMIT = 2, 4
 -- RFC 7252 §4.6.
 local MOST_BYTES = 1152
+-- Of a wait: for timers and the path.
 local TOLERANCE = 0.1
 
 local function back_off(message)
     if message.kind ~= "CON" or not message.wait_ns or message.was_acknowledged then
         return nil
     end
-    local wait_s = message.wait_ns / 1e9
-    local least, most = ACK_TIMEOUT_S, ACK_TIMEOUT_S * ACK_RANDOM_FACTOR
-    if message.wait_before_ns then
-        least = 2 * message.wait_before_ns / 1e9
-        most = least
+    local wait_s, since_s = message.wait_ns / 1e9, message.since_first_ns / 1e9
+    local least_s = ACK_TIMEOUT_S * (2 ^ (message.turn - 1) - 1)
+    if wait_s < ACK_TIMEOUT_S * (1 - TOLERANCE) then
+        return ("sent again after %.3f s where %d s are the least"):format(wait_s, ACK_TIMEOUT_S)
     end
-    if wait_s < least * (1 - TOLERANCE) or wait_s > most * (1 + TOLERANCE) then
-        return ("sent again after %.3f s where %.3f to %.3f s are due"):format(wait_s, least, most)
-    end
-    return nil
+    local is_early = since_s < least_s * (1 - TOLERANCE)
+    return is_early and ("sent again %.3f s after the first time where %.0f s are the least"):format(since_s, least_s) or nil
 end
 
 local function retransmissions_end(message)
@@ -84,7 +82,7 @@ rules.OF = {
     coap = {
         { "RFC7252-4.2-timeout", "warn", back_off },
         { "RFC7252-4.2-max-retransmit", "warn", retransmissions_end },
-        { "RFC7252-4.2-answered", "warn", answered_is_not_repeated },
+        { "RFC7252-4.2-answered", "note", answered_is_not_repeated },
         { "RFC7252-4.2-ack-content", "error", acknowledgement_carries_no_request },
         { "RFC7252-4.3-non", "error", non_is_not_empty },
         { "RFC7252-4.6-size", "note", message_is_small },
