@@ -9,7 +9,7 @@ import click
 
 from pcapstat import _native, errors
 from pcapstat.cli import COMMANDS, cli
-from pcapstat.plots import PLOTS
+from pcapstat.plots import CHARTS, PLOTS
 from pcapstat.rules import RULES
 from pcapstat.schema import tables
 
@@ -89,7 +89,9 @@ def failures() -> str:
 
 def figures() -> str:
     """Return the page of the figures."""
-    return f"# Figures\n\n{table(['--kind', 'shows'], [[f'`{name}`', row[2]] for name, row in PLOTS.items()])}"
+    kinds = table(["--kind", "shows"], [[f"`{name}`", row[2]] for name, row in PLOTS.items()])
+    charts = table(["--chart", "shows"], [[f"`{name}`", row[1]] for name, row in CHARTS.items()])
+    return f"# Figures\n\n`pcapstat plot` draws captures:\n\n{kinds}\n`pcapstat compare --plot` draws runs side by side:\n\n{charts}"
 
 
 PAGES = {
