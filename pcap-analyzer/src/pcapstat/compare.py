@@ -30,12 +30,19 @@ def timing(name: str) -> Figure:
     return median
 
 
+def both_legs(session: SessionFigures) -> float:
+    """Return the overhead of Study A's formula 4: with the publishers' legs, where messages come through a broker."""
+    told = session.overhead_both_legs_bytes
+    return float(session.overhead_bytes if told is None else told)
+
+
 FIGURES: dict[str, tuple[Figure, bool, str]] = {
     "delta_time": (lambda session: session.delta_time_s, False, "s"),
     "goodput": (lambda session: session.goodput_bytes_per_s, True, "B/s"),
     "throughput": (lambda session: session.throughput_bytes_per_s, True, "B/s"),
     "throughput_all": (lambda session: session.throughput_all_bytes_per_s, True, "B/s"),
     "overhead": (lambda session: float(session.overhead_bytes), False, "bytes"),
+    "overhead_both_legs": (both_legs, False, "bytes"),
     "overhead_ratio": (lambda session: session.overhead_ratio, False, ""),
     "bytes_per_data_byte": (lambda session: ratio(session.session_bytes, session.data_bytes), False, ""),
     "message_rate": (lambda session: session.message_rate_per_s, True, "1/s"),

@@ -15,6 +15,7 @@ from pcapstat.cli.plot import KINDS, command
 from pcapstat.errors import UsageError
 from pcapstat.plots import CHARTS, PLOTS
 from pcapstat.plots.groups import quantity, titled
+from pcapstat.plots.rate import binned
 
 CON = CAPTURES / "a-californium-con.pcapng"
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -46,6 +47,17 @@ def test_tables_hold_what_the_capture_holds() -> None:
     assert set(sizes.query("which == 'observed' and kind == 'CON 2.05'")["bytes"]) == {26}
     again = PLOTS["timeline"][0]([pcapstat.open(CAPTURES / "loss-californium-con.pcapng")])
     assert (again["what"] == "sent again").sum() > 0
+
+
+def test_the_rate_is_that_of_each_receiver_and_nought_where_nothing_comes() -> None:
+    """A broker's capture has two receivers of the same messages; a bin without a message is a row with 0."""
+    rate = PLOTS["rate"][0]([pcapstat.open(CAPTURES / "b-paho-qos2.pcapng")])
+    messages = (rate["messages_per_s"] * rate["bin_width_s"]).groupby(rate["receiver"]).sum().round()
+    assert messages.to_dict() == {"192.0.2.3:1883": 60, "192.0.2.1:51232": 50}
+    rows = pd.DataFrame({"bin": [2, 2, 5], "is_data": True, "payload_bytes": [10, 10, 30]})
+    assert binned(rows, 0.5)["messages_per_s"].to_list() == [4, 0, 0, 2]
+    assert binned(rows, 0.5)["payload_bytes_per_s"].to_list() == [40, 0, 0, 60]
+    assert binned(rows, 0.5)["bin_s"].to_list() == [1, 1.5, 2, 2.5]
 
 
 def test_a_figure_without_data_says_so(tmp_path: Path) -> None:

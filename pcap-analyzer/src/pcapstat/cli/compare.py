@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pcapstat.compare import Run
 
 FIGURE_NAMES = (
-    *("delta_time", "goodput", "throughput", "throughput_all", "overhead", "overhead_ratio", "bytes_per_data_byte"),
+    *("delta_time", "goodput", "throughput", "throughput_all", "overhead", "overhead_both_legs"),
+    *("overhead_ratio", "bytes_per_data_byte"),
     *("message_rate", "arrival_rate", "data_span", "retransmissions", "rtt", "delay"),
 )
 """Names of compare.FIGURES, here so that --help need not load it; a test compares the two."""

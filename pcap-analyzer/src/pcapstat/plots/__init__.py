@@ -18,7 +18,7 @@ Draw = Callable[["pd.DataFrame"], "Figure"]
 Chart = Callable[["pd.DataFrame", Sequence[str]], "Figure"]
 
 PLOTS: dict[str, tuple[Tidy, Draw, str]] = {
-    "rate": (rate.table, rate.draw, "messages and payload bytes per second over time"),
+    "rate": (rate.table, rate.draw, "data messages and payload bytes per second over time, a line a receiver"),
     "delay": (delay.table, delay.draw, "distribution (ECDF) of round trips and delays"),
     "delay-over-time": (delay.table, delay.draw_over_time, "round trips and delays over time"),
     "overhead": (overhead.table, overhead.draw, "bytes of each session by layer, stacked"),
