@@ -25,7 +25,7 @@ demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture
 
 .PHONY: install-test
 install-test: $(BIN)/python cargo
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
 
 .PHONY: tshark
 tshark:
@@ -42,7 +42,7 @@ test: install-test tshark ## Install what tests need and run them all
 	$(BIN)/pytest
 
 .PHONY: lint
-lint: install-test ## Check style, types, floors
+lint: install-test docs ## Check style, types, floors, documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -54,6 +54,10 @@ lint: install-test ## Check style, types, floors
 .PHONY: reference
 reference: install-test ## Write docs/reference from the code
 	$(BIN)/python docs/generate.py
+
+.PHONY: docs
+docs: install-test ## Build the documentation as a site in build/site; a warning is an error
+	$(BIN)/mkdocs build --quiet --strict
 
 .PHONY: bench
 bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
