@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pcapstat.capture import Capture
-from pcapstat.metrics.sessions import Choices, SessionFigures, Summary
+from pcapstat.metrics.sessions import Choices, SessionFigures, Summary, receiver_of
 from pcapstat.metrics.statistics import ratio
 
 if TYPE_CHECKING:
@@ -101,14 +101,8 @@ class Pair:
 
 
 def receiving(summary: Summary) -> SessionFigures | None:
-    """Return the session that receives the data: the one with most data messages, a subscriber's before a publisher's."""
-    sessions = [session for session in summary.sessions if session.data_messages]
-    if not sessions:
-        return None
-    most = max(session.data_messages for session in sessions)
-    # a broker's capture holds the publisher's session too, which may have a few messages more than the subscriber took
-    near = [session for session in sessions if session.data_messages >= most / 2]
-    return max(near, key=lambda session: (session.receiver == "client", session.data_messages))
+    """Return the session of a capture that receives the data."""
+    return receiver_of(summary.sessions)
 
 
 def measured(capture: Capture, labels: Mapping[str, str], choices: Choices | None = None) -> Run | None:

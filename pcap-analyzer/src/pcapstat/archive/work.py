@@ -6,13 +6,19 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.errors import PcapstatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pcapstat import _native
+    from pcapstat.capture import Capture
 
 RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
@@ -89,7 +95,8 @@ def process(job: Job, source: Source) -> Record:
 
 def measured(job: Job, source: Source, folder: Path) -> Record:
     """Write the tables of a capture, and the row of it."""
-    from pcapstat.archive.labelling import labels_of
+    from pcapstat.archive.labelling import commented, labels_of
+    from pcapstat.capture import open as open_capture
 
     labels: dict[str, str] = {}
     files: list[str] = []
@@ -98,7 +105,10 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
         path = source.fetch(folder)
         sha256 = digest(path)
         labels = labels_of(source, path, job.labels)
-        damage = written(job, source, path, labels, files)
+        capture = open_capture(path, **dict(job.options))
+        sums = capture.sums()
+        labels = commented(sums.captures) | labels
+        damage = written(job, source, capture, sums, labels, files)
         if damage:
             outcome, error = "damaged", "; ".join(damage).replace(str(path), source.name)
     except (PcapstatError, OSError, EOFError) as failure:
@@ -110,42 +120,45 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
     return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, tuple(files))
 
 
-def written(job: Job, source: Source, path: Path, labels: Mapping[str, str], files: list[str]) -> list[str]:
-    """Write the tables that a pass each makes; returns what damaged the capture."""
+def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]) -> list[str]:
+    """Write the tables: those of sums from their one pass, each other from a pass of its own. Returns what damaged the capture."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from pcapstat.capture import open as open_capture
+    from pcapstat.archive.sums import SUMMED, batches, schema
 
-    capture = open_capture(path, **dict(job.options))
-    damage: list[str] = []
+    damage = [told["damage"] for told in sums.captures if told["damage"]]
     for table in job.tables:
+        if table in SUMMED:
+            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table))))
+            continue
         stream = capture.table(table).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        schema = with_labels(reader.schema, labels)
-
-        def write(file: IO[bytes], reader: Any = reader, schema: Any = schema) -> None:
-            with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
-                for batch in reader:
-                    extra = [pa.array([value] * len(batch), pa.string()) for value in [source.name, *labels.values()]]
-                    columns = [column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in schema.names]
-                    writer.write_batch(pa.RecordBatch.from_arrays([*columns, *extra], schema=schema))
-
-        files.append(partition(job, source, table, write))
-        damage = [line for line in stream.damage if line not in damage] + damage
+        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader)))
+        damage += [line for line in stream.damage if line not in damage]
     return damage
 
 
-def with_labels(schema: Any, labels: Mapping[str, str]) -> Any:
-    """Return a table's schema with source and labels behind its own columns. `file` is left out: it names a temporary copy."""
-    import pyarrow as pa
+def rows_of(
+    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Callable[[IO[bytes]], None]:
+    """Return what writes rows with source and labels behind their own columns.
 
-    for name in ("file", *(name for name in labels if name in schema.names)):
-        if name in schema.names:
-            schema = schema.remove(schema.get_field_index(name))
-    for name in ("source", *labels):
-        schema = schema.append(pa.field(name, pa.string()))
-    return schema
+    `file` is left out: it names a temporary copy. A column that has a label's name is kept as NAME_measured.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kept = [name for name in measured.names if name != "file"]
+    fields = [measured.field(name).with_name(f"{name}_measured" if name in labels else name) for name in kept]
+    schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
+
+    def write(file: IO[bytes]) -> None:
+        with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+            for batch in batches:
+                extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
+                writer.write_batch(pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema))
+
+    return write
 
 
 def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str], outcome: str, error: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from pcapstat import errors
 from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
@@ -64,6 +66,8 @@ def command(
 ) -> int:
     """Compare runs, a capture each: rounds aggregated, with confidence intervals, effect sizes, tests and a ranking.
 
+    Of a folder that pcapstat batch wrote each capture is a run; nothing is measured again, and --by names labels of the dataset.
+
     groups: median, mean, sample SD, 95 % intervals (t for the mean, bootstrap for the median), rank. pairs: each two groups, with
     Cliff's delta and Mann-Whitney's p, Holm corrected. across: who is better over all other labels (Study A's "negligible", "irregular").
     """
@@ -101,15 +105,36 @@ def picture(
 
 
 def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, Any]) -> list[Run]:
-    """Measure one capture; one without data is named and left out."""
+    """Measure one capture, or take the runs of a dataset; a capture without data is named and left out."""
     from pcapstat.compare import measured
     from pcapstat.labels import of_path
 
+    if Path(path).is_dir():
+        return runs_of_dataset(path, choices)
     run = measured(opened((path,) if path else (), (), options), of_path(path, labels), choices)
     if run is None:
         click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
         return []
     return [run]
+
+
+OWN = ("files", "read", "form", "output", "by", "figures", "negligible", "wanted", "layer", "plot", "chart", "data")
+"""Options that ask nothing of how a capture is read."""
+
+
+def runs_of_dataset(path: str, choices: Choices) -> list[Run]:
+    """Return the runs of a dataset; their labels are the dataset's, or run and round from the names of its captures where it has none."""
+    from pcapstat.archive import Dataset
+    from pcapstat.compare import Run
+    from pcapstat.labels import of_path
+
+    context = click.get_current_context()
+    told = [name for name in context.params if name not in OWN and context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if told:
+        raise errors.UsageError(
+            f"--{told[0].replace('_', '-')} says how captures are read (give it to pcapstat batch; {path} is a dataset)"
+        )
+    return [Run(each.source, each.labels or of_path(each.source, None), each.session) for each in Dataset(path).receivers(choices)]
 
 
 def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, wanted: str) -> list[dict[str, Any]]:
