@@ -60,8 +60,9 @@ docs: install-test ## Build the documentation as a site in build/site; a warning
 	$(BIN)/mkdocs build --quiet --strict
 
 .PHONY: bench
-bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
+bench: install-test ## Measure speed and memory: ratios to capinfos and tshark, one worker and two, large datasets
 	$(BIN)/python pcap-analyzer/benches/run.py
+	$(BIN)/python pcap-analyzer/benches/archive.py
 
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ BATCH = 4096
 """Sessions whose rows are held at a time."""
 
 
+@cache
 def schema(table: str) -> pa.Schema:
     """Return a table's Arrow schema, as `pcapstat schema` lists it."""
     import pyarrow as pa

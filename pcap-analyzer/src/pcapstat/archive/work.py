@@ -24,6 +24,14 @@ RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
 
+LAYOUT = 2
+"""Number of the way in which captures are written; one that was written in another way is done again."""
+PACKED: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
+QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
+SMALL = 10_000
+"""A capture of no more messages is packed quickly: to begin each of its many columns costs zstd and dictionaries more than its rows do."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What is to be done for every capture."""
@@ -35,7 +43,7 @@ class Job:
 
     def fingerprint(self) -> str:
         """Return what tells this job from one with other options."""
-        return hashlib.sha256(json.dumps([self.tables, self.options, self.labels], default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([LAYOUT, self.tables, self.options, self.labels], default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ class Record:
     outcome: str
     error: str
     labels: Mapping[str, str]
-    files: tuple[str, ...]
+    files: Mapping[str, int]
+    """Bytes of each file of the dataset that holds the capture: after a loss of power a file may be there and not whole."""
 
 
 def identity(source: Source) -> str:
@@ -68,7 +77,7 @@ def is_done(job: Job, source: Source) -> bool:
         told = json.loads(record_path(job, source).read_text())
     except (OSError, ValueError):
         return False
-    if told.get("job") != job.fingerprint() or not all((Path(job.dataset) / name).is_file() for name in told["files"]):
+    if told.get("job") != job.fingerprint() or not all(has_bytes(Path(job.dataset) / name, size) for name, size in told["files"].items()):
         return False
     if told["stamp"] and told["stamp"] == source.stamp():
         return True
@@ -77,6 +86,11 @@ def is_done(job: Job, source: Source) -> bool:
             return bool(told["sha256"] == digest(source.fetch(Path(folder))))
         except (OSError, PcapstatError):
             return False
+
+
+def has_bytes(path: Path, size: int) -> bool:
+    """Whether a file is there and as large as it was written."""
+    return path.is_file() and path.stat().st_size == size
 
 
 def digest(path: Path) -> str:
@@ -117,7 +131,8 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
         # one capture never stops the others; what happened is told
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
     files.append(capture_row(job, source, sha256, labels, outcome, error))
-    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, tuple(files))
+    sizes = {name: (Path(job.dataset) / name).stat().st_size for name in files}
+    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, sizes)
 
 
 def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]) -> list[str]:
@@ -127,19 +142,20 @@ def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labe
     from pcapstat.archive.sums import SUMMED, batches, schema
 
     damage = [told["damage"] for told in sums.captures if told["damage"]]
+    packed = PACKED if sums.messages > SMALL else QUICKLY_PACKED
     for table in job.tables:
         if table in SUMMED:
-            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table))))
+            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), packed)))
             continue
         stream = capture.table(table).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader)))
+        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, packed)))
         damage += [line for line in stream.damage if line not in damage]
     return damage
 
 
 def rows_of(
-    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch]
+    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch], packed: dict[str, Any]
 ) -> Callable[[IO[bytes]], None]:
     """Return what writes rows with source and labels behind their own columns.
 
@@ -153,7 +169,7 @@ def rows_of(
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
 
     def write(file: IO[bytes]) -> None:
-        with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+        with pq.ParquetWriter(file, schema, **packed) as writer:
             for batch in batches:
                 extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
                 writer.write_batch(pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema))
@@ -168,7 +184,7 @@ def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str]
 
     row = {"source": source.name, "sha256": sha256, "outcome": outcome, "error": error, **labels}
     table = pa.table({name: pa.array([value], pa.string()) for name, value in row.items()})
-    return partition(job, source, "captures", lambda file: pq.write_table(table, file, compression="zstd"))
+    return partition(job, source, "captures", lambda file: pq.write_table(table, file, **QUICKLY_PACKED))
 
 
 def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any]) -> str:
@@ -179,14 +195,12 @@ def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]],
 
 
 def whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file that is there whole or not at all, whenever the process ends."""
+    """Write a file that is there whole or not at all, whenever the process ends. It is not forced to the disk: records tell sizes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix="_part-")
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
         Path(part).replace(path)
     except BaseException:
         Path(part).unlink(missing_ok=True)
