@@ -116,6 +116,24 @@ def test_comments_of_a_capture_are_labels(tmp_path: Path) -> None:
     assert received.labels == {"library": "Californium 3.7.0", "kind": "confirmable", "place": "lab", "round": "2"}
 
 
+def test_a_label_may_have_a_columns_name_in_some_captures(tmp_path: Path) -> None:
+    """What was measured is told for all; a capture that is not recorded, as after a kill, is left out."""
+    for name in ("a-californium-con", "a-java-coap-con", "a-paho-qos1"):
+        shutil.copy(CAPTURES / f"{name}.pcapng", tmp_path / f"{name}.pcapng")
+    (tmp_path / "a-java-coap-con.labels.yaml").write_text("session: evening\nalpn: none\ndirection: up\n")
+    assert invoke(batch.command, tmp_path, "-O", tmp_path / "ds", "--engine", "native").exception is None
+    received = {Path(each.source).stem: each for each in pcapstat.dataset(tmp_path / "ds").receivers()}
+    assert {name: (each.session.session, each.labels["session"]) for name, each in received.items()} == {
+        "a-californium-con": (0, ""),
+        "a-java-coap-con": (0, "evening"),
+        "a-paho-qos1": (1, ""),
+    }
+    for path in (tmp_path / "ds" / "captures").rglob("*.parquet"):
+        if "java" not in path.read_bytes().decode(errors="replace"):
+            path.unlink()
+    assert len(list(pcapstat.dataset(tmp_path / "ds").receivers())) == 1
+
+
 def test_a_label_cannot_have_a_name_of_the_datasets_own(tmp_path: Path) -> None:
     """It would hide which capture a row is of; the capture is recorded as failed, with the reason."""
     shutil.copy(CAPTURES / "a-californium-con.pcapng", tmp_path / "x.pcapng")

@@ -61,11 +61,22 @@ def received(connection: duckdb.DuckDBPyConnection, choices: Choices | None) -> 
 
 
 def measure(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Make a view of a table's own columns: where a label has a column's name, what was measured is in NAME_measured."""
-    there = {row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
+    """Make a view of a table as it was measured, of captures that are recorded (a run that was killed leaves parts of others)."""
+    there = dict(row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall())
     columns = [column.name for column in tables()[table].columns if column.name in there]
-    listed = ", ".join(f"coalesce({name}_measured, {name}) AS {name}" if f"{name}_measured" in there else name for name in columns)
-    connection.execute(f"CREATE VIEW measured_{table} AS SELECT capture, {listed} FROM {table}")
+    listed = ", ".join(own_column(name, there) for name in columns)
+    connection.execute(
+        f"CREATE VIEW measured_{table} AS SELECT capture, {listed} FROM {table} WHERE capture IN (SELECT capture FROM captures)"
+    )
+
+
+def own_column(name: str, there: dict[str, str]) -> str:
+    """Return the SQL for a table's own column: of captures that have a label of its name, what was measured is in NAME_measured."""
+    kept = f"{name}_measured"
+    if kept not in there:
+        return name
+    labelled = f"capture IN (SELECT capture FROM captures WHERE {name} IS NOT NULL)"
+    return f"CASE WHEN {labelled} THEN {kept} ELSE TRY_CAST({name} AS {there[kept]}) END AS {name}"
 
 
 def labels_of_captures(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, dict[str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -110,7 +111,7 @@ def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, 
     from pcapstat.labels import of_path
 
     if Path(path).is_dir():
-        return runs_of_dataset(path, choices)
+        return runs_of_dataset(path, choices, ("labels", *options))
     run = measured(opened((path,) if path else (), (), options), of_path(path, labels), choices)
     if run is None:
         click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
@@ -118,18 +119,17 @@ def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, 
     return [run]
 
 
-OWN = ("files", "read", "form", "output", "by", "figures", "negligible", "wanted", "layer", "plot", "chart", "data")
-"""Options that ask nothing of how a capture is read."""
+def runs_of_dataset(path: str, choices: Choices, asked: Iterable[str]) -> list[Run]:
+    """Return the runs of a dataset; their labels are the dataset's, or run and round from the names of its captures where it has none.
 
-
-def runs_of_dataset(path: str, choices: Choices) -> list[Run]:
-    """Return the runs of a dataset; their labels are the dataset's, or run and round from the names of its captures where it has none."""
+    Raises UsageError where the user `asked` for something that says how captures are read: that was chosen when the dataset was made.
+    """
     from pcapstat.archive import Dataset
     from pcapstat.compare import Run
     from pcapstat.labels import of_path
 
     context = click.get_current_context()
-    told = [name for name in context.params if name not in OWN and context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    told = [name for name in asked if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if told:
         raise errors.UsageError(
             f"--{told[0].replace('_', '-')} says how captures are read (give it to pcapstat batch; {path} is a dataset)"
