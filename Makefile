@@ -25,7 +25,7 @@ demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture
 
 .PHONY: install-test
 install-test: $(BIN)/python cargo
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
 
 .PHONY: tshark
 tshark:
@@ -60,7 +60,7 @@ lint-lua: lua-tools ## Check the Lua dissectors: luacheck, and the syntax of Lua
 	find -L $(LUA) -name '*.lua' -print0 | xargs -0 -n 1 luac5.4 -p
 
 .PHONY: lint
-lint: install-test lint-lua ## Check style, types, floors
+lint: install-test lint-lua docs ## Check style, types, floors, Lua, documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -73,9 +73,14 @@ lint: install-test lint-lua ## Check style, types, floors
 reference: install-test ## Write docs/reference from the code
 	$(BIN)/python docs/generate.py
 
+.PHONY: docs
+docs: install-test ## Build the documentation as a site in build/site; a warning is an error
+	$(BIN)/mkdocs build --quiet --strict
+
 .PHONY: bench
-bench: install-test ## Measure speed and memory as ratios to capinfos and tshark
+bench: install-test ## Measure speed and memory: ratios to capinfos and tshark, one worker and two, large datasets
 	$(BIN)/python pcap-analyzer/benches/run.py
+	$(BIN)/python pcap-analyzer/benches/archive.py
 
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing

@@ -1,16 +1,21 @@
-"""Write docs/reference from the code: commands, tables, notes, protocols, rules, statements, errors. A test fails where one is old."""
+"""Write docs/reference from the code: commands, Python, tables, notes, protocols, rules, statements, errors. A test fails where one is old."""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import sys
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import click
 
-from pcapstat import _native, errors
+import pcapstat
+from pcapstat import _native, archive, capture, compare, errors
 from pcapstat.cli import COMMANDS, cli
-from pcapstat.plots import PLOTS
+from pcapstat.plots import CHARTS, PLOTS
 from pcapstat.rules import RULES
 from pcapstat.schema import tables
 
@@ -55,7 +60,7 @@ def schema() -> str:
     """Return the page of the tables."""
     text = "# Tables\n\n"
     for name, each in tables().items():
-        rows = [[f"`{column.name}`", column.data_type, column.unit, column.doc] for column in each.columns]
+        rows = [[f"`{column.name}`", f"`{column.data_type}`", column.unit, column.doc] for column in each.columns]
         text += f"## {name}\n\n{each.doc}\n\n{table(['column', 'type', 'unit', 'what it is'], rows)}\n"
     return text
 
@@ -122,11 +127,62 @@ def failures() -> str:
 
 def figures() -> str:
     """Return the page of the figures."""
-    return f"# Figures\n\n{table(['--kind', 'shows'], [[f'`{name}`', row[2]] for name, row in PLOTS.items()])}"
+    kinds = table(["--kind", "shows"], [[f"`{name}`", row[2]] for name, row in PLOTS.items()])
+    charts = table(["--chart", "shows"], [[f"`{name}`", row[1]] for name, row in CHARTS.items()])
+    return f"# Figures\n\n`pcapstat plot` draws captures:\n\n{kinds}\n`pcapstat compare --plot` draws runs side by side:\n\n{charts}"
+
+
+def public(thing: type) -> str:
+    """Return a class's own methods and properties that are for users, in the order of the code."""
+    text = ""
+    for name, member in vars(thing).items():
+        if name.startswith("_") or name in getattr(thing, "__dataclass_fields__", {}):
+            continue
+        if isinstance(member, property | cached_property):
+            getter = member.fget if isinstance(member, property) else member.func
+            text += described(f"{thing.__name__}.{name}", f": {inspect.signature(getter).return_annotation}", getter)
+        elif inspect.isfunction(member):
+            text += described(f"{thing.__name__}.{name}", call(member), member)
+    return text
+
+
+def described(name: str, signature: str, thing: object) -> str:
+    """Return a section with what a name of the Python interface says of itself."""
+    return f"### {name}\n\n```text\n{name}{signature}\n```\n\n{inspect.getdoc(thing) or ''}\n\n"
+
+
+def call(thing: Callable[..., Any]) -> str:
+    """Return the parameters of a function or class, and what it returns."""
+    signature = inspect.signature(thing)
+    lines, is_keyword_only = [], False
+    for each in signature.parameters.values():
+        if each.kind is each.KEYWORD_ONLY and not is_keyword_only:
+            is_keyword_only = True
+            lines.append("*")
+        if each.name != "self":
+            default = "" if each.default is each.empty else f" = {each.default!r}"
+            lines.append(f"{each.name}: {each.annotation}{default}")
+    back = "" if inspect.isclass(thing) else f" -> {signature.return_annotation}"
+    return ("(\n" + "".join(f"    {line},\n" for line in lines) + ")" if len(lines) > 1 else f"({''.join(lines)})") + back
+
+
+def python() -> str:
+    """Return the page of the Python interface."""
+    text = "# Python\n\n## Captures\n\n" + described("pcapstat.open", call(pcapstat.open), pcapstat.open)
+    text += public(capture.Capture) + public(capture.Table)
+    text += "## Datasets\n\n" + described("pcapstat.dataset", call(pcapstat.dataset), pcapstat.dataset) + public(archive.Dataset)
+    text += "## Runs side by side\n\n"
+    parts = (compare.measured, compare.receiving, compare.tidy, compare.groups, compare.pairs, compare.across)
+    for part in (*parts, compare.Run, compare.Group, compare.Pair):
+        text += described(f"pcapstat.compare.{part.__name__}", call(part), part)
+    rows = [[f"`{name}`", unit, "more" if more else "less"] for name, (_, more, unit) in compare.FIGURES.items()]
+    text += f"`pcapstat.compare.FIGURES` are the figures that can be compared:\n\n{table(['figure', 'unit', 'better is'], rows)}\n"
+    return text + "`pcapstat.plots.PLOTS` and `CHARTS` are the [figures](figures.md) that can be drawn.\n"
 
 
 PAGES = {
     "commands.md": commands,
+    "python.md": python,
     "tables.md": schema,
     "notes.md": notes,
     "protocols.md": protocols,

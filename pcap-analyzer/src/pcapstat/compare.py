@@ -6,10 +6,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pcapstat.metrics.sessions import SessionFigures, Summary
+from pcapstat.capture import Capture
+from pcapstat.metrics.sessions import Choices, SessionFigures, Summary, receiver_of
+from pcapstat.metrics.statistics import ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Figure = Callable[[SessionFigures], float | None]
 
@@ -24,14 +30,24 @@ def timing(name: str) -> Figure:
     return median
 
 
+def both_legs(session: SessionFigures) -> float:
+    """Return the overhead of Study A's formula 4: with the publishers' legs, where messages come through a broker."""
+    told = session.overhead_both_legs_bytes
+    return float(session.overhead_bytes if told is None else told)
+
+
 FIGURES: dict[str, tuple[Figure, bool, str]] = {
     "delta_time": (lambda session: session.delta_time_s, False, "s"),
     "goodput": (lambda session: session.goodput_bytes_per_s, True, "B/s"),
     "throughput": (lambda session: session.throughput_bytes_per_s, True, "B/s"),
     "throughput_all": (lambda session: session.throughput_all_bytes_per_s, True, "B/s"),
     "overhead": (lambda session: float(session.overhead_bytes), False, "bytes"),
+    "overhead_both_legs": (both_legs, False, "bytes"),
     "overhead_ratio": (lambda session: session.overhead_ratio, False, ""),
+    "bytes_per_data_byte": (lambda session: ratio(session.session_bytes, session.data_bytes), False, ""),
     "message_rate": (lambda session: session.message_rate_per_s, True, "1/s"),
+    "arrival_rate": (lambda session: ratio(session.data_messages - 1, session.data_span_s or 0) or None, True, "1/s"),
+    "data_span": (lambda session: session.data_span_s or None, False, "s"),
     "retransmissions": (lambda session: float(session.retransmissions + session.tcp_retransmissions), False, ""),
     "rtt": (timing("rtt"), False, "s"),
     "delay": (timing("delay"), False, "s"),
@@ -85,14 +101,27 @@ class Pair:
 
 
 def receiving(summary: Summary) -> SessionFigures | None:
-    """Return the session that receives the data: the one with most data messages, a subscriber's before a publisher's."""
-    sessions = [session for session in summary.sessions if session.data_messages]
-    if not sessions:
-        return None
-    most = max(session.data_messages for session in sessions)
-    # a broker's capture holds the publisher's session too, which may have a few messages more than the subscriber took
-    near = [session for session in sessions if session.data_messages >= most / 2]
-    return max(near, key=lambda session: (session.receiver == "client", session.data_messages))
+    """Return the session of a capture that receives the data."""
+    return receiver_of(summary.sessions)
+
+
+def measured(capture: Capture, labels: Mapping[str, str], choices: Choices | None = None) -> Run | None:
+    """Measure one capture with its labels; none where no session of it receives data. Raises UnreadableCapture."""
+    session = receiving(capture.summary(choices))
+    return None if session is None else Run(capture.paths[0], labels, session)
+
+
+def tidy(runs: Sequence[Run], figures: Sequence[str]) -> pd.DataFrame:
+    """Return a row a run and figure: path, the run's labels, figure, value, unit. Figures that a run does not have are left out."""
+    import pandas as pd
+
+    rows = [
+        {"path": run.path, **run.labels, "figure": name, "value": FIGURES[name][0](run.session), "unit": FIGURES[name][2]}
+        for name in figures
+        for run in runs
+    ]
+    labels = list(dict.fromkeys(label for run in runs for label in run.labels))
+    return pd.DataFrame(rows, columns=["path", *labels, "figure", "value", "unit"]).dropna(subset="value").reset_index(drop=True)
 
 
 def group_of(labels: Mapping[str, str], by: Sequence[str]) -> str:

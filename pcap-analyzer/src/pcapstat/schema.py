@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from pcapstat import _native
 
@@ -29,6 +30,7 @@ class Table:
     columns: tuple[Column, ...]
 
 
+@cache
 def tables() -> dict[str, Table]:
     """Return all tables by name."""
     return {

@@ -80,6 +80,17 @@ def test_a_second_run_does_only_what_changed(archive: Path, tmp_path: Path) -> N
     assert len({path.split("/")[1] for path in before if before[path] != after[path]}) == 1
 
 
+def test_a_file_that_is_not_whole_is_made_again(archive: Path, tmp_path: Path) -> None:
+    """After a loss of power a file may be there and cut; its size tells."""
+    words = ["batch", archive, "-O", tmp_path / "ds", "--engine", "native"]
+    run(*words)
+    before = content(tmp_path / "ds")
+    cut = next((tmp_path / "ds" / "messages").rglob("*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:-100])
+    assert "7 captures: 1 complete, 6 unchanged" in run(*words).stderr
+    assert content(tmp_path / "ds") == before
+
+
 @pytest.mark.parametrize("after_s", [0.15, 0.3, 0.45])
 def test_a_run_that_was_killed_goes_on_and_ends_the_same(archive: Path, tmp_path: Path, after_s: float) -> None:
     """Killed at some moment, then run again: byte for byte what an uninterrupted run writes."""

@@ -10,8 +10,12 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
+from pcapstat.cli import compare
 from pcapstat.cli.plot import KINDS, command
-from pcapstat.plots import PLOTS
+from pcapstat.errors import UsageError
+from pcapstat.plots import CHARTS, PLOTS
+from pcapstat.plots.groups import quantity, titled
+from pcapstat.plots.rate import binned
 
 CON = CAPTURES / "a-californium-con.pcapng"
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -45,6 +49,17 @@ def test_tables_hold_what_the_capture_holds() -> None:
     assert (again["what"] == "sent again").sum() > 0
 
 
+def test_the_rate_is_that_of_each_receiver_and_nought_where_nothing_comes() -> None:
+    """A broker's capture has two receivers of the same messages; a bin without a message is a row with 0."""
+    rate = PLOTS["rate"][0]([pcapstat.open(CAPTURES / "b-paho-qos2.pcapng")])
+    messages = (rate["messages_per_s"] * rate["bin_width_s"]).groupby(rate["receiver"]).sum().round()
+    assert messages.to_dict() == {"192.0.2.3:1883": 60, "192.0.2.1:51232": 50}
+    rows = pd.DataFrame({"bin": [2, 2, 5], "is_data": True, "payload_bytes": [10, 10, 30]})
+    assert binned(rows, 0.5)["messages_per_s"].to_list() == [4, 0, 0, 2]
+    assert binned(rows, 0.5)["payload_bytes_per_s"].to_list() == [40, 0, 0, 60]
+    assert binned(rows, 0.5)["bin_s"].to_list() == [1, 1.5, 2, 2.5]
+
+
 def test_a_figure_without_data_says_so(tmp_path: Path) -> None:
     """A capture without exchanges makes a figure that tells it, and a name without a format is refused."""
     empty = CAPTURES / "e-tcp-128.pcapng"
@@ -53,3 +68,45 @@ def test_a_figure_without_data_says_so(tmp_path: Path) -> None:
     refused = run(command, [str(CON), "-O", str(tmp_path / "x.gif")], standalone_mode=False)
     assert "end the name with .png" in str(refused.exception)
     assert tuple(PLOTS) == KINDS
+
+
+@pytest.mark.parametrize("chart", compare.CHART_NAMES)
+@pytest.mark.parametrize("suffix", BEGINNINGS)
+def test_each_chart_of_runs_is_an_image_with_its_table(chart: str, suffix: str, tmp_path: Path) -> None:
+    """A row a run and figure; the table that compare writes stands beside it."""
+    image, data = tmp_path / f"chart.{suffix}", tmp_path / "chart.csv"
+    runs = [str(CAPTURES / f"d-{name}.pcapng") for name in ("aiocoap-100b", "aiocoap-10kb", "http1-100b", "http1-10kb")]
+    words = [*runs, "--labels", "d-{library}-{size}.pcapng", "--figure", "overhead", "--figure", "goodput", "--chart", chart]
+    done = click.testing.CliRunner().invoke(compare.command, [*words, "--plot", str(image), "--data", str(data)], standalone_mode=False)
+    assert done.exception is None
+    assert image.read_bytes().startswith(BEGINNINGS[suffix])
+    tidy = pd.read_csv(data)
+    assert sorted(zip(tidy["library"], tidy["size"], tidy["figure"], strict=True)) == sorted(
+        (library, size, figure) for library in ("aiocoap", "http1") for size in ("100b", "10kb") for figure in ("overhead", "goodput")
+    )
+    assert tuple(CHARTS) == compare.CHART_NAMES
+
+
+def test_a_chart_shows_means_and_levels() -> None:
+    """A bar is as high as its rounds' mean; a group whose label is no number is a level; short times stand in milliseconds."""
+    table = {"library": ["x", "x", "y"], "interval_ms": ["50", "50", ""], "figure": "rtt", "value": [0.002, 0.004, 0.01], "unit": "s"}
+    tidy = pd.DataFrame(table)
+    (bars,) = CHARTS["bars"][0](tidy, ["library"]).axes
+    assert sorted(round(patch.get_height(), 6) for patch in bars.patches) == [3, 10]  # type: ignore[attr-defined]
+    assert bars.get_ylabel() == "rtt, ms"
+    (lines,) = CHARTS["lines"][0](tidy, ["library", "interval_ms"]).axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in lines.get_lines()}  # type: ignore[arg-type]
+    assert (drawn["x"], drawn["y"]) == ([pytest.approx(3)], [pytest.approx(10)] * 2)
+    assert lines.get_xlabel() == "interval, ms"
+
+
+def test_labels_are_read_as_numbers_with_their_units() -> None:
+    """SI prefixes, as the recordings' names have them."""
+    assert [quantity(label) for label in ("100b", "10kb", "1 MB", "150", "qos2", "")] == [100, 10_000, 1_000_000, 150, None, None]
+    assert [titled("length_bytes"), titled("rtt", "s"), titled("arrival_rate")] == ["length, bytes", "rtt, s", "arrival rate"]
+
+
+def test_a_chart_without_an_image_format_is_refused_before_the_work() -> None:
+    """The file's name says the format."""
+    done = click.testing.CliRunner().invoke(compare.command, [str(CON), "--plot", "x.gif"], standalone_mode=False)
+    assert isinstance(done.exception, UsageError)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcapstat.archive.sums import SUMMED
 from pcapstat.errors import UsageError
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow.dataset as ds
 
-TABLES = ("messages", "exchanges", "sessions", "notes", "captures")
+    from pcapstat.archive.receivers import Received
+    from pcapstat.metrics.sessions import Choices
+
+TABLES = ("messages", "exchanges", *SUMMED, "notes", "captures")
 """The tables of a dataset: a folder each, and in it a folder a capture (`capture=ID`)."""
 
 
@@ -29,6 +35,33 @@ class Dataset:
 
         files = sorted(str(path) for path in (self.path / name).rglob("*.parquet"))
         return ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(self.path / name))
+
+    def connect(self, tables: Sequence[str] = TABLES) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB connection with a view a table; rows are read when they are asked for."""
+        import duckdb
+
+        connection = duckdb.connect()
+        for table in tables:
+            files = str(self.path / table / "*" / "*.parquet").replace("'", "''")
+            # a capture's identity is text, also where all its digits are decimal
+            how = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+            try:
+                connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{files}', {how})")
+            except duckdb.IOException:
+                continue
+        return connection
+
+    def receivers(self, choices: Choices | None = None) -> Iterator[Received]:
+        """Return of each capture with data its labels and the figures of the session that receives the data, in the captures' order.
+
+        Only sums of sessions are read, a bounded number at a time. Raises UsageError where the dataset has none.
+        """
+        from pcapstat.archive.receivers import received
+
+        missing = [table for table in (*SUMMED, "captures") if not (self.path / table).is_dir()]
+        if missing:
+            raise UsageError(f"{self.path}: no table {', '.join(missing)} (run pcapstat batch again, with all tables)")
+        return received(self.connect((*SUMMED, "captures")), choices)
 
 
 def dataset(path: str | Path) -> Dataset:

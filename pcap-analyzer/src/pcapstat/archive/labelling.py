@@ -1,19 +1,51 @@
-"""Labels of a capture in an archive: from its path, and from a file beside it."""
+"""Labels of a capture in an archive: from its comments, its path, and a file beside it, the later before the earlier."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.errors import UsageError
 from pcapstat.labels import of_path
 
+PAIR = re.compile(r"([A-Za-z]\w*)=(.*)")
+RESERVED = ("source", "capture", "sha256", "outcome", "error")
+"""Columns of a dataset that no label can be."""
+
+
+def commented(captures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the labels in a capture's pcapng comments: of comments that are nothing but key=value pairs; the first of a key counts.
+
+    Values with spaces stand in quotes, as in a shell. Comments of the section come first in a file, before those of packets.
+    """
+    lines = [line for capture in captures for line in (capture["comments"] or "").splitlines()]
+    pairs = [pair for line in lines for pair in pairs_of(line)]
+    return {name: value for name, value in reversed(pairs) if name not in RESERVED}
+
+
+def pairs_of(line: str) -> list[tuple[str, str]]:
+    """Return the pairs of a comment; none where it holds anything else."""
+    try:
+        found = [PAIR.fullmatch(word) for word in shlex.split(line)]
+    except ValueError:
+        return []
+    pairs = [(match[1], match[2]) for match in found if match]
+    return pairs if len(pairs) == len(found) else []
+
 
 def labels_of(source: Source, path: Path, pattern: str | None) -> dict[str, str]:
     """Return labels: those of the pattern, where one is given, then those of a file beside the capture (NAME.labels.yaml), which win."""
     labels = of_path(source.name, pattern) if pattern else {}
-    return labels | (beside(path) if source.member is None else {})
+    labels |= beside(path) if source.member is None else {}
+    taken = [name for name in labels if name in RESERVED]
+    if taken:
+        raise UsageError(f"{source.name}: label {taken[0]} has a name of the dataset's own (choose another)")
+    return labels
 
 
 def beside(path: Path) -> dict[str, str]:

@@ -6,16 +6,30 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.errors import PcapstatError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pcapstat import _native
+    from pcapstat.capture import Capture
+
 RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
+
+
+LAYOUT = 2
+"""Number of the way in which captures are written; one that was written in another way is done again."""
+PACKED: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
+QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
+SMALL = 10_000
+"""A capture of no more messages is packed quickly: to begin each of its many columns costs zstd and dictionaries more than its rows do."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,7 @@ class Job:
 
     def fingerprint(self) -> str:
         """Return what tells this job from one with other options."""
-        return hashlib.sha256(json.dumps([self.tables, self.options, self.labels], default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([LAYOUT, self.tables, self.options, self.labels], default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,8 @@ class Record:
     outcome: str
     error: str
     labels: Mapping[str, str]
-    files: tuple[str, ...]
+    files: Mapping[str, int]
+    """Bytes of each file of the dataset that holds the capture: after a loss of power a file may be there and not whole."""
 
 
 def identity(source: Source) -> str:
@@ -62,7 +77,7 @@ def is_done(job: Job, source: Source) -> bool:
         told = json.loads(record_path(job, source).read_text())
     except (OSError, ValueError):
         return False
-    if told.get("job") != job.fingerprint() or not all((Path(job.dataset) / name).is_file() for name in told["files"]):
+    if told.get("job") != job.fingerprint() or not all(has_bytes(Path(job.dataset) / name, size) for name, size in told["files"].items()):
         return False
     if told["stamp"] and told["stamp"] == source.stamp():
         return True
@@ -71,6 +86,11 @@ def is_done(job: Job, source: Source) -> bool:
             return bool(told["sha256"] == digest(source.fetch(Path(folder))))
         except (OSError, PcapstatError):
             return False
+
+
+def has_bytes(path: Path, size: int) -> bool:
+    """Whether a file is there and as large as it was written."""
+    return path.is_file() and path.stat().st_size == size
 
 
 def digest(path: Path) -> str:
@@ -89,7 +109,8 @@ def process(job: Job, source: Source) -> Record:
 
 def measured(job: Job, source: Source, folder: Path) -> Record:
     """Write the tables of a capture, and the row of it."""
-    from pcapstat.archive.labelling import labels_of
+    from pcapstat.archive.labelling import commented, labels_of
+    from pcapstat.capture import open as open_capture
 
     labels: dict[str, str] = {}
     files: list[str] = []
@@ -98,7 +119,10 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
         path = source.fetch(folder)
         sha256 = digest(path)
         labels = labels_of(source, path, job.labels)
-        damage = written(job, source, path, labels, files)
+        capture = open_capture(path, **dict(job.options))
+        sums = capture.sums()
+        labels = commented(sums.captures) | labels
+        damage = written(job, source, capture, sums, labels, files)
         if damage:
             outcome, error = "damaged", "; ".join(damage).replace(str(path), source.name)
     except (PcapstatError, OSError, EOFError) as failure:
@@ -107,45 +131,50 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
         # one capture never stops the others; what happened is told
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
     files.append(capture_row(job, source, sha256, labels, outcome, error))
-    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, tuple(files))
+    sizes = {name: (Path(job.dataset) / name).stat().st_size for name in files}
+    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, sizes)
 
 
-def written(job: Job, source: Source, path: Path, labels: Mapping[str, str], files: list[str]) -> list[str]:
-    """Write the tables that a pass each makes; returns what damaged the capture."""
+def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]) -> list[str]:
+    """Write the tables: those of sums from their one pass, each other from a pass of its own. Returns what damaged the capture."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from pcapstat.capture import open as open_capture
+    from pcapstat.archive.sums import SUMMED, batches, schema
 
-    capture = open_capture(path, **dict(job.options))
-    damage: list[str] = []
+    damage = [told["damage"] for told in sums.captures if told["damage"]]
+    packed = PACKED if sums.messages > SMALL else QUICKLY_PACKED
     for table in job.tables:
+        if table in SUMMED:
+            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), packed)))
+            continue
         stream = capture.table(table).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        schema = with_labels(reader.schema, labels)
-
-        def write(file: IO[bytes], reader: Any = reader, schema: Any = schema) -> None:
-            with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
-                for batch in reader:
-                    extra = [pa.array([value] * len(batch), pa.string()) for value in [source.name, *labels.values()]]
-                    columns = [column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in schema.names]
-                    writer.write_batch(pa.RecordBatch.from_arrays([*columns, *extra], schema=schema))
-
-        files.append(partition(job, source, table, write))
-        damage = [line for line in stream.damage if line not in damage] + damage
+        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, packed)))
+        damage += [line for line in stream.damage if line not in damage]
     return damage
 
 
-def with_labels(schema: Any, labels: Mapping[str, str]) -> Any:
-    """Return a table's schema with source and labels behind its own columns. `file` is left out: it names a temporary copy."""
-    import pyarrow as pa
+def rows_of(
+    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch], packed: dict[str, Any]
+) -> Callable[[IO[bytes]], None]:
+    """Return what writes rows with source and labels behind their own columns.
 
-    for name in ("file", *(name for name in labels if name in schema.names)):
-        if name in schema.names:
-            schema = schema.remove(schema.get_field_index(name))
-    for name in ("source", *labels):
-        schema = schema.append(pa.field(name, pa.string()))
-    return schema
+    `file` is left out: it names a temporary copy. A column that has a label's name is kept as NAME_measured.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kept = [name for name in measured.names if name != "file"]
+    fields = [measured.field(name).with_name(f"{name}_measured" if name in labels else name) for name in kept]
+    schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
+
+    def write(file: IO[bytes]) -> None:
+        with pq.ParquetWriter(file, schema, **packed) as writer:
+            for batch in batches:
+                extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
+                writer.write_batch(pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema))
+
+    return write
 
 
 def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str], outcome: str, error: str) -> str:
@@ -155,7 +184,7 @@ def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str]
 
     row = {"source": source.name, "sha256": sha256, "outcome": outcome, "error": error, **labels}
     table = pa.table({name: pa.array([value], pa.string()) for name, value in row.items()})
-    return partition(job, source, "captures", lambda file: pq.write_table(table, file, compression="zstd"))
+    return partition(job, source, "captures", lambda file: pq.write_table(table, file, **QUICKLY_PACKED))
 
 
 def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any]) -> str:
@@ -166,14 +195,12 @@ def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]],
 
 
 def whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file that is there whole or not at all, whenever the process ends."""
+    """Write a file that is there whole or not at all, whenever the process ends. It is not forced to the disk: records tell sizes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix="_part-")
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
         Path(part).replace(path)
     except BaseException:
         Path(part).unlink(missing_ok=True)

@@ -15,7 +15,8 @@ from pcapstat import errors
 if TYPE_CHECKING:
     from pcapstat.archive.work import Record
 
-TABLE_NAMES = ("messages", "exchanges", "sessions", "notes")
+TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
+"""Names of archive.TABLES that are written on demand; a test compares the two."""
 
 
 @click.command("batch")

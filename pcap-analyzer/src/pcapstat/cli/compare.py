@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from pcapstat import errors
 from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.cli.plot import image_suffix, save
 from pcapstat.metrics.sessions import Choices
 
 if TYPE_CHECKING:
     from pcapstat.compare import Run
 
 FIGURE_NAMES = (
-    *("delta_time", "goodput", "throughput", "throughput_all", "overhead", "overhead_ratio"),
-    *("message_rate", "retransmissions", "rtt", "delay"),
+    *("delta_time", "goodput", "throughput", "throughput_all", "overhead", "overhead_both_legs"),
+    *("overhead_ratio", "bytes_per_data_byte"),
+    *("message_rate", "arrival_rate", "data_span", "retransmissions", "rtt", "delay"),
 )
 """Names of compare.FIGURES, here so that --help need not load it; a test compares the two."""
+CHART_NAMES = ("bars", "lines")
+"""Names of plots.CHARTS, here for the same reason."""
 USUAL = ("delta_time", "goodput", "throughput", "overhead")
 
 
@@ -37,6 +44,11 @@ USUAL = ("delta_time", "goodput", "throughput", "overhead")
     "--table", "wanted", type=click.Choice(["groups", "pairs", "across"]), default="groups", show_default=True, help="What to write."
 )
 @click.option("--layer", type=click.Choice(["frame", "ip", "transport", "security", "application"]), default="frame", help="Bytes counted.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the figures too: .png, .svg or .pdf.")
+@click.option(
+    "--chart", type=click.Choice(CHART_NAMES), default="bars", show_default=True, help="How --plot draws; lines: over the last label."
+)
+@click.option("--data", type=click.Path(dir_okay=False), metavar="FILE", help="The tidy table too, as CSV: a row a run and figure.")
 def command(
     files: tuple[str, ...],
     read: tuple[str, ...],
@@ -48,13 +60,19 @@ def command(
     negligible: float,
     wanted: str,
     layer: str,
+    plot: str | None,
+    chart: str,
+    data: str | None,
     **options: Any,
 ) -> int:
     """Compare runs, a capture each: rounds aggregated, with confidence intervals, effect sizes, tests and a ranking.
 
+    Of a folder that pcapstat batch wrote each capture is a run; nothing is measured again, and --by names labels of the dataset.
+
     groups: median, mean, sample SD, 95 % intervals (t for the mean, bootstrap for the median), rank. pairs: each two groups, with
     Cliff's delta and Mann-Whitney's p, Holm corrected. across: who is better over all other labels (Study A's "negligible", "irregular").
     """
+    suffix = image_suffix("--plot", plot) if plot else ""
     runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), dict(options))]
     if not runs:
         raise errors.UsageError("no run with data (name captures that carry data messages)")
@@ -67,20 +85,56 @@ def command(
         click.echo("pcapstat: nothing to compare: no two groups have the figure", err=True)
     with destination(output) as file:
         write(rows, chosen_format(form, output), file)
+    if plot or data:
+        picture(runs, figures or USUAL, keys, chart, plot, suffix, data)
     return errors.EXIT_FINE
 
 
+def picture(
+    runs: list[Run], figures: tuple[str, ...], keys: list[str], chart: str, plot: str | None, suffix: str, data: str | None
+) -> None:
+    """Write the tidy table of the runs, and draw it."""
+    from pcapstat.compare import tidy
+    from pcapstat.plots import CHARTS
+
+    table = tidy(runs, figures)
+    if plot:
+        save(CHARTS[chart][0](table, keys), plot, suffix)
+    if data:
+        with destination(data) as file:
+            table.to_csv(file, index=False)
+
+
 def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, Any]) -> list[Run]:
-    """Measure one capture; one without data is named and left out."""
-    from pcapstat.compare import Run, receiving
+    """Measure one capture, or take the runs of a dataset; a capture without data is named and left out."""
+    from pcapstat.compare import measured
     from pcapstat.labels import of_path
 
-    capture = opened((path,) if path else (), (), options)
-    session = receiving(capture.summary(choices))
-    if session is None:
+    if Path(path).is_dir():
+        return runs_of_dataset(path, choices, ("labels", *options))
+    run = measured(opened((path,) if path else (), (), options), of_path(path, labels), choices)
+    if run is None:
         click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
         return []
-    return [Run(path, of_path(path, labels), session)]
+    return [run]
+
+
+def runs_of_dataset(path: str, choices: Choices, asked: Iterable[str]) -> list[Run]:
+    """Return the runs of a dataset; their labels are the dataset's, or run and round from the names of its captures where it has none.
+
+    Raises UsageError where the user `asked` for something that says how captures are read: that was chosen when the dataset was made.
+    """
+    from pcapstat.archive import Dataset
+    from pcapstat.compare import Run
+    from pcapstat.labels import of_path
+
+    context = click.get_current_context()
+    told = [name for name in asked if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if told:
+        raise errors.UsageError(
+            f"--{told[0].replace('_', '-')} says how captures are read (give it to pcapstat batch; {path} is a dataset)"
+        )
+    return [Run(each.source, each.labels or of_path(each.source, None), each.session) for each in Dataset(path).receivers(choices)]
 
 
 def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, wanted: str) -> list[dict[str, Any]]:

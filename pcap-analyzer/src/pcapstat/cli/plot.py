@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pcapstat.cli.options import capture_options, destination, opened
 from pcapstat.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = ("rate", "delay", "delay-over-time", "overhead", "sizes", "sequence", "timeline")
 """Names of plots.PLOTS, here so that --help need not load it; a test compares the two."""
@@ -28,9 +31,7 @@ def command(
 
     Colours can be told apart by colour-blind people; axes have units; --data writes the table that was drawn.
     """
-    suffix = Path(output or "").suffix.removeprefix(".").lower()
-    if suffix not in IMAGES:
-        raise UsageError(f"-O {output or ''}: no image format (end the name with .png, .svg or .pdf)")
+    suffix = image_suffix("-O", output)
     from pcapstat.plots import PLOTS
 
     paths = [*read, *files] or [""]
@@ -40,9 +41,22 @@ def command(
     figure = draw(tidy)
     if title:
         figure.suptitle(title)
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
-    with destination(output) as file:
-        figure.savefig(file, format=suffix, dpi=150, metadata=metadata)
+    save(figure, output, suffix)
     if data:
         with destination(data) as file:
             tidy.to_csv(file, index=False)
+
+
+def image_suffix(option: str, output: str | None) -> str:
+    """Return the image's format by its name's end. Raises UsageError where that is none."""
+    suffix = Path(output or "").suffix.removeprefix(".").lower()
+    if suffix not in IMAGES:
+        raise UsageError(f"{option} {output or ''}: no image format (end the name with .png, .svg or .pdf)")
+    return suffix
+
+
+def save(figure: Figure, output: str | None, suffix: str) -> None:
+    """Write an image whole or not at all; the same figure is the same file."""
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    with destination(output) as file:
+        figure.savefig(file, format=suffix, dpi=150, metadata=metadata)

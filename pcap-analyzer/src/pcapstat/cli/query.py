@@ -13,19 +13,13 @@ from pcapstat.errors import UsageError
 @click.argument("sql")
 @output_options
 def command(dataset: str, sql: str, form: str | None, output: str | None) -> None:
-    """Ask a dataset of pcapstat batch in SQL (DuckDB). Its tables are messages, exchanges, sessions, notes and captures."""
+    """Ask a dataset of pcapstat batch in SQL (DuckDB). Its tables are those of `pcapstat schema` that it holds."""
     import duckdb
 
-    from pcapstat.archive import TABLES
+    from pcapstat.archive import Dataset
     from pcapstat.formats import FORMATS
 
-    connection = duckdb.connect()
-    for table in TABLES:
-        files = f"{dataset}/{table}/*/*.parquet".replace("'", "''")
-        try:
-            connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{files}', hive_partitioning = true, union_by_name = true)")
-        except duckdb.IOException:
-            continue
+    connection = Dataset(dataset).connect()
     try:
         result = connection.sql(sql)
     except duckdb.Error as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from pcapstat import _native
 from pcapstat.engines import Choice
@@ -69,6 +69,7 @@ class SessionFigures:
     time2: str | None
     time2_s: float | None
     delta_time_s: float | None
+    data_span_s: float | None
     data_messages: int
     data_bytes: int
     goodput_bytes_per_s: float | None
@@ -202,6 +203,38 @@ def time2(direction: dict[str, Any]) -> tuple[str | None, int | None]:
     return None, None
 
 
+def data_span(direction: dict[str, Any]) -> float | None:
+    """Seconds from the arrival of the first data message to that of the last."""
+    first_ns, last_ns = direction["data_first_ns"], direction["data_last_ns"]
+    return None if first_ns is None or last_ns is None else (last_ns - first_ns) / 1e9
+
+
+class Receiving(Protocol):
+    """What tells whether a session receives the data of a run."""
+
+    @property
+    def receiver(self) -> str:
+        """Who receives the data: client or server."""
+
+    @property
+    def data_messages(self) -> int:
+        """Data messages to the receiver."""
+
+
+Session = TypeVar("Session", bound=Receiving)
+
+
+def receiver_of(sessions: Iterable[Session]) -> Session | None:
+    """Return the session that receives the data: the one with most data messages, a subscriber's before a publisher's."""
+    with_data = [session for session in sessions if session.data_messages]
+    if not with_data:
+        return None
+    most = max(session.data_messages for session in with_data)
+    # a broker's capture holds the publisher's session too, which may have a few messages more than the subscriber took
+    near = [session for session in with_data if session.data_messages >= most / 2]
+    return max(near, key=lambda session: (session.receiver == "client", session.data_messages))
+
+
 def summarize(sums: _native.Sums, choices: Choices, engine: Choice | None = None) -> Summary:
     """Make the figures of a capture."""
     return Summary(Sessions(sums, choices), sums.captures, sums.others, sums.unmatched_ports, sums.notes, choices, engine)
@@ -229,6 +262,7 @@ def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:
         time2=time2_name,
         time2_s=seconds(time2_ns),
         delta_time_s=delta_s,
+        data_span_s=data_span(main),
         data_messages=main["data_messages"],
         data_bytes=data_bytes,
         goodput_bytes_per_s=ratio(data_bytes, delta_s or 0),

@@ -13,36 +13,54 @@ if TYPE_CHECKING:
 
     from pcapstat.capture import Capture
 
-BINS = 50
+MOST_BINS, LEAST_BINS = 50, 10
+PER_BIN = 8
+"""Messages of the busiest receiver that a bin should hold: with fewer the rate jumps from bin to bin by whole messages."""
+LARGEST = 12
+"""Receivers that are shown: those with the most data messages."""
+COLUMNS = ["capture", "receiver", "bin_s", "bin_width_s", "messages_per_s", "payload_bytes_per_s"]
 
 
 def table(captures: Sequence[Capture]) -> pd.DataFrame:
-    """Return data messages in 50 bins of time: capture, bin_s (its begin), bin_width_s, messages_per_s, payload_bytes_per_s."""
+    """Return a row a receiver of data and bin of time: capture, receiver, the bin's begin and width, messages and payload bytes per second.
+
+    Bins reach from a receiver's first data message to its last; one without a message is 0.
+    """
     import pandas as pd
 
-    rows = base.rows(captures, "messages", ["time_ns", "is_data", "payload_bytes"])
+    rows = base.rows(captures, "messages", ["time_ns", "is_data", "payload_bytes", "destination_address", "destination_port"])
     rows = rows[rows["is_data"]]
     if rows.empty:
-        return pd.DataFrame(columns=["capture", "bin_s", "bin_width_s", "messages_per_s", "payload_bytes_per_s"])
-    width_s = max(float(rows["time_s"].max()) / BINS, 1e-6)
-    rows["bin_s"] = (rows["time_s"] // width_s) * width_s
-    grouped = rows.groupby(["capture", "bin_s"], as_index=False).agg(messages=("is_data", "size"), payload_bytes=("payload_bytes", "sum"))
-    grouped["bin_width_s"] = width_s
-    grouped["messages_per_s"] = grouped.pop("messages") / width_s
-    grouped["payload_bytes_per_s"] = grouped.pop("payload_bytes") / width_s
-    return grouped
+        return pd.DataFrame(columns=COLUMNS)
+    rows["receiver"] = rows["destination_address"] + ":" + rows["destination_port"].astype(str)
+    largest = rows.groupby(["capture", "receiver"]).size().nlargest(LARGEST)
+    bins = min(max(int(largest.max()) // PER_BIN, LEAST_BINS), MOST_BINS)
+    width_s = max(float(rows["time_s"].max()) / bins, 1e-6)
+    # the last message lies on the last bin's edge and belongs to it
+    rows["bin"] = (rows["time_s"] // width_s).astype(int).clip(upper=bins - 1)
+    several = rows.set_index(["capture", "receiver"])
+    return pd.concat([binned(several.loc[[name]], width_s).assign(capture=name[0], receiver=name[1]) for name in largest.index])[COLUMNS]
+
+
+def binned(rows: pd.DataFrame, width_s: float) -> pd.DataFrame:
+    """Return the rates of one receiver by bin."""
+    sums = rows.groupby("bin").agg(messages_per_s=("is_data", "size"), payload_bytes_per_s=("payload_bytes", "sum"))
+    sums = sums.reindex(range(sums.index.min(), sums.index.max() + 1), fill_value=0) / width_s
+    return sums.assign(bin_s=sums.index * width_s, bin_width_s=width_s)
 
 
 def draw(tidy: pd.DataFrame) -> Figure:
-    """Two lines above each other, one a capture."""
+    """Two panels above each other, a line a receiver."""
     import seaborn as sns
 
     figure, (upper, lower) = base.axes(7, 5, nrows=2, sharex=True)
     if tidy.empty:
         base.say_empty(upper, "data message")
         return figure
-    sns.lineplot(tidy, x="bin_s", y="messages_per_s", hue="capture", ax=upper, drawstyle="steps-post")
-    sns.lineplot(tidy, x="bin_s", y="payload_bytes_per_s", hue="capture", ax=lower, drawstyle="steps-post", legend=False)
+    shown = tidy.assign(name=tidy["capture"] + " → " + tidy["receiver"])
+    sns.lineplot(shown, x="bin_s", y="messages_per_s", hue="name", ax=upper, drawstyle="steps-post")
+    sns.lineplot(shown, x="bin_s", y="payload_bytes_per_s", hue="name", ax=lower, drawstyle="steps-post", legend=False)
+    upper.legend(title="", fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     upper.set(ylabel="data messages/s", ylim=(0, None))
     lower.set(ylabel="payload, B/s", xlabel="time since the first message, s", ylim=(0, None))
     return figure

@@ -1,0 +1,142 @@
+"""Runs of a dataset side by side: the figures are those of the captures by themselves, without another pass over them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+import click.testing
+import pytest
+from places import CAPTURES
+
+import pcapstat
+from pcapstat import compare
+from pcapstat.archive import TABLES
+from pcapstat.cli import batch
+from pcapstat.cli import compare as comparing
+from pcapstat.metrics.sessions import Choices
+
+RUNS = {
+    "californium/none/con-round1": "a-californium-con",
+    "californium/none/non-round1": "a-californium-non",
+    "californium/none/non-round2": "a-californium-non-round2",
+    "java-coap/none/con-round1": "a-java-coap-con",
+    "paho/none/qos1-round1": "a-paho-qos1",
+}
+LABELS = "{library}/{security}/{receiver}-round{round:d}.pcapng"
+"""Two labels with names of columns that a session's figures are made from."""
+
+
+def invoke(command: click.Command, *words: str | Path) -> click.testing.Result:
+    """Run a command in this process."""
+    return click.testing.CliRunner().invoke(command, [*map(str, words)], standalone_mode=False)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of five runs; the captures it was made from are gone."""
+    folder = tmp_path_factory.mktemp("archive")
+    for name, recording in RUNS.items():
+        target = folder / "runs" / f"{name}.pcapng"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CAPTURES / f"{recording}.pcapng", target)
+    words = [folder / "runs", "-O", folder / "ds", "--labels", LABELS, "--stop-after", "100", "--engine", "native", "--workers", "1"]
+    assert invoke(batch.command, *words).exception is None
+    shutil.rmtree(folder / "runs")
+    return folder / "ds"
+
+
+@pytest.mark.parametrize("layer", ["frame", "application"])
+def test_figures_of_a_dataset_are_those_of_its_captures(dataset: Path, layer: str) -> None:
+    """Each figure of each receiving session, at any layer: the choice is made when the dataset is asked."""
+    choices = Choices(layer=layer)
+    received = {str(Path(*Path(each.source).parts[-3:]).with_suffix("")): each for each in pcapstat.dataset(dataset).receivers(choices)}
+    assert set(received) == set(RUNS)
+    for name, recording in RUNS.items():
+        session = compare.receiving(pcapstat.open(CAPTURES / f"{recording}.pcapng", stop_after=100).summary(choices))
+        assert session is not None
+        for figure, (value, _, _) in compare.FIGURES.items():
+            assert value(received[name].session) == value(session), (name, figure)
+        assert received[name].session.kinds == session.kinds
+        library, _, rest = name.split("/")
+        kind, number = rest.split("-round")
+        assert received[name].labels == {"library": library, "security": "none", "receiver": kind, "round": number}
+
+
+def test_compare_groups_a_dataset_by_its_labels(dataset: Path, tmp_path: Path) -> None:
+    """Rounds of a group are aggregated as those of captures are; figures are drawn."""
+    out, image = tmp_path / "o.json", tmp_path / "x.svg"
+    words = [dataset, "--by", "library,receiver", "--figure", "overhead", "-O", out, "--plot", image]
+    assert invoke(comparing.command, *words).exception is None
+    groups = {row["group"]: (row["n"], row["median"]) for row in json.loads(out.read_text())}
+    assert groups["californium con"] == (1, 10419)  # the study's run by the standards: test_synth holds it
+    assert groups["californium non"][0] == 2
+    assert set(groups) == {"californium con", "californium non", "java-coap con", "paho qos1"}
+    assert image.read_bytes().startswith(b"<?xml")
+
+
+def test_what_a_dataset_cannot_answer_is_refused(dataset: Path, tmp_path: Path) -> None:
+    """How captures are read was chosen before; a label that is not there is named with those that are; sums must be there."""
+    assert "--stop-after says how captures are read" in str(invoke(comparing.command, dataset, "--stop-after", "50").exception)
+    assert "there are: library, security, receiver, round" in str(invoke(comparing.command, dataset, "--by", "place").exception)
+    words = [CAPTURES / "a-californium-con.pcapng", "-O", tmp_path / "few", "--tables", "messages", "--engine", "native"]
+    assert invoke(batch.command, *words).exception is None
+    assert "no table sessions, directions, kinds, timings" in str(invoke(comparing.command, tmp_path / "few").exception)
+    assert set(TABLES) == {*batch.TABLE_NAMES, "captures"}
+
+
+def commented(data: bytes, block: int, text: str) -> bytes:
+    """Return a pcapng file with a comment in its section header (block 0) or first interface (block 1)."""
+    at = 0
+    for _ in range(block):
+        at += struct.unpack_from("<I", data, at + 4)[0]
+    (length,) = struct.unpack_from("<I", data, at + 4)
+    encoded = text.encode()
+    option = struct.pack("<HH", 1, len(encoded)) + encoded.ljust(-(-len(encoded) // 4) * 4, b"\0")
+    options_at = at + (24 if block == 0 else 16)
+    whole = struct.pack("<I", length + len(option))
+    body = data[at + 8 : options_at] + option + data[options_at : at + length - 4]
+    return data[:at] + data[at : at + 4] + whole + body + whole + data[at + length :]
+
+
+def test_comments_of_a_capture_are_labels(tmp_path: Path) -> None:
+    """Pairs in comments of the section and of an interface; the path and a file beside win; other comments are none."""
+    data = (CAPTURES / "a-californium-con.pcapng").read_bytes()
+    data = commented(data, 1, "place=lab round=7")
+    data = commented(data, 0, 'library="Californium 3.7.0" kind=CON')
+    data = commented(data, 0, "recorded on a = b day")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "x-round2.pcapng").write_bytes(data)
+    (tmp_path / "runs" / "x-round2.labels.yaml").write_text("kind: confirmable\n")
+    words = [tmp_path / "runs", "-O", tmp_path / "ds", "--labels", "x-round{round:d}.pcapng", "--engine", "native"]
+    assert invoke(batch.command, *words).exception is None
+    (received,) = pcapstat.dataset(tmp_path / "ds").receivers()
+    assert received.labels == {"library": "Californium 3.7.0", "kind": "confirmable", "place": "lab", "round": "2"}
+
+
+def test_a_label_may_have_a_columns_name_in_some_captures(tmp_path: Path) -> None:
+    """What was measured is told for all; a capture that is not recorded, as after a kill, is left out."""
+    for name in ("a-californium-con", "a-java-coap-con", "a-paho-qos1"):
+        shutil.copy(CAPTURES / f"{name}.pcapng", tmp_path / f"{name}.pcapng")
+    (tmp_path / "a-java-coap-con.labels.yaml").write_text("session: evening\nalpn: none\ndirection: up\n")
+    assert invoke(batch.command, tmp_path, "-O", tmp_path / "ds", "--engine", "native").exception is None
+    received = {Path(each.source).stem: each for each in pcapstat.dataset(tmp_path / "ds").receivers()}
+    assert {name: (each.session.session, each.labels["session"]) for name, each in received.items()} == {
+        "a-californium-con": (0, ""),
+        "a-java-coap-con": (0, "evening"),
+        "a-paho-qos1": (1, ""),
+    }
+    for path in (tmp_path / "ds" / "captures").rglob("*.parquet"):
+        if "java" not in path.read_bytes().decode(errors="replace"):
+            path.unlink()
+    assert len(list(pcapstat.dataset(tmp_path / "ds").receivers())) == 1
+
+
+def test_a_label_cannot_have_a_name_of_the_datasets_own(tmp_path: Path) -> None:
+    """It would hide which capture a row is of; the capture is recorded as failed, with the reason."""
+    shutil.copy(CAPTURES / "a-californium-con.pcapng", tmp_path / "x.pcapng")
+    invoke(batch.command, tmp_path / "x.pcapng", "-O", tmp_path / "ds", "--labels", "{source}.pcapng", "--engine", "native")
+    (row,) = pcapstat.dataset(tmp_path / "ds").table("captures").to_table().to_pylist()
+    assert "choose another" in row["error"]
