@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: commands, Python, tables, notes, protocols, rules, statements, errors. A test fails where one is old."""
+"""Write docs/reference from the code: commands, Python, tables, notes, protocols, rules, statements, errors. A test holds them fresh."""
 
 from __future__ import annotations
 
