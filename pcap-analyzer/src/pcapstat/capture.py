@@ -94,12 +94,15 @@ class Capture:
 
     @cached_property
     def _reader(self) -> _native.Reader:
+        return self._make_reader(None)
+
+    def _make_reader(self, share: tuple[int, int] | None) -> _native.Reader:
         run = self._run
         try:
             if run is None:
-                return _native.Reader(list(self.paths), **self.options)
+                return _native.Reader(list(self.paths), **self.options, share=share)
             is_filtered = self.words.display_filter is not None
-            return _native.Reader([run.path], **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name)
+            return _native.Reader([run.path], **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name, share=share)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -108,9 +111,13 @@ class Capture:
         """Number of the frame that the pass under way has come to; to be asked from another thread."""
         return self._reader.frame
 
-    def table(self, name: str) -> Table:
-        """Return a table by its name in `pcapstat schema`."""
-        return Table(name, self._reader, self._run)
+    def table(self, name: str, share: tuple[int, int] | None = None) -> Table:
+        """Return a table by its name in `pcapstat schema`.
+
+        `share` (index, count) leaves of messages and exchanges only the rows of every `count`-th session, from that one on: all indices
+        together, each in a process of its own, are the whole table.
+        """
+        return Table(name, self._reader if share is None else self._make_reader(share), self._run)
 
     @property
     def messages(self) -> Table:

@@ -20,7 +20,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from pcapstat.archive.schedule import on_dask
+from pcapstat.archive.schedule import locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job
 
@@ -161,3 +161,22 @@ def test_a_dask_cluster_loses_nothing_when_a_worker_dies(archive: Path, tmp_path
     words = ["batch", archive, "-O", tmp_path / "local", "--engine", "native", "--tables", "messages,sessions"]
     assert run(*words).returncode == 0
     assert content(tmp_path / "dask") == content(tmp_path / "local")
+
+
+def test_a_large_capture_is_shared_by_session(tmp_path: Path) -> None:
+    """Rows and numbers are those of one pass; a run that shares otherwise leaves nothing of the one before."""
+    source = CAPTURES / "c-paho-python-many.pcapng"
+    sources = listed([str(source)])
+    tables = ("messages", "exchanges", "sessions", "notes")
+    for workers, parts in ((3, 3), (1, 1), (2, 2)):
+        job = Job(str(tmp_path / "ds"), tables, (("engine", "native"),), None, split_bytes=1)
+        (record,) = locally(job, sources, workers)
+        assert record.outcome == "complete"
+        assert len(list((tmp_path / "ds" / "messages").rglob("*.parquet"))) == parts
+        assert len(list((tmp_path / "ds" / "sessions").rglob("*.parquet"))) == 1
+        for table in tables:
+            whole = pa.table(pcapstat.open(source, engine="native").table(table))
+            whole = whole.select([name for name in whole.column_names if name != "file"])
+            shared = pcapstat.dataset(tmp_path / "ds").table(table).to_table(columns=whole.column_names)
+            order = [(whole.column_names[0], "ascending")]
+            assert shared.sort_by(order).to_pylist() == whole.sort_by(order).to_pylist()

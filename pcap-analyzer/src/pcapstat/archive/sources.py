@@ -34,6 +34,10 @@ class Source:
         stat = Path(self.container).stat()
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
+    def size_bytes(self) -> int:
+        """Return the size of a file by itself; 0 of a member and of an address, of which every worker would have to make a copy."""
+        return 0 if self.member is not None or "://" in self.container else Path(self.container).stat().st_size
+
     def fetch(self, folder: Path) -> Path:
         """Return a file with the capture, a copy in `folder` where it is no file by itself."""
         if self.member is None and "://" not in self.container:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pcapstat import _native
     from pcapstat.capture import Capture
 
+OUTCOMES = ("complete", "damaged", "failed")
+"""Of a capture, the best first."""
 RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
@@ -40,6 +42,8 @@ class Job:
     tables: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
     labels: str | None
+    split_bytes: int = 0
+    """Captures larger than this are shared among workers; 0 for none. Rows do not depend on it."""
 
     def fingerprint(self) -> str:
         """Return what tells this job from one with other options."""
@@ -99,16 +103,57 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@dataclass(frozen=True)
+class Share:
+    """A part of the work on a capture: of messages and exchanges the rows of every `count`-th session; the first has all else."""
+
+    index: int = 0
+    count: int = 1
+
+
+ALL = Share()
+SHARED = ("messages", "exchanges")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of a share."""
+
+    sha256: str
+    outcome: str
+    error: str
+    labels: Mapping[str, str]
+    files: tuple[str, ...]
+
+
 def process(job: Job, source: Source) -> Record:
     """Measure one capture and write its partitions. Whatever is wrong with it is told by its record: nothing is raised for it."""
+    return finish(job, source, [measure(job, source, ALL)])
+
+
+def measure(job: Job, source: Source, share: Share) -> Part:
+    """Write a share of a capture's tables."""
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
-        record = measured(job, source, Path(folder))
+        return measured(job, source, share, Path(folder))
+
+
+def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
+    """Write the row of a capture and, last, its record; what another run left of it and this one did not write goes."""
+    worst = max(parts, key=lambda part: OUTCOMES.index(part.outcome))
+    first = parts[0]
+    files = [name for part in parts for name in part.files]
+    files.append(capture_row(job, source, first.sha256, first.labels, worst.outcome, worst.error))
+    sizes = {name: (Path(job.dataset) / name).stat().st_size for name in files}
+    for path in Path(job.dataset).glob(f"*/capture={identity(source)}/part*.parquet"):
+        if str(path.relative_to(job.dataset)) not in sizes:
+            path.unlink()
+    record = Record(source.name, source.stamp(), first.sha256, job.fingerprint(), worst.outcome, worst.error, first.labels, sizes)
     whole(record_path(job, source), lambda file: file.write(json.dumps(asdict(record), indent=1, sort_keys=True).encode()))
     return record
 
 
-def measured(job: Job, source: Source, folder: Path) -> Record:
-    """Write the tables of a capture, and the row of it."""
+def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
+    """Write a share of a capture's tables, and tell what went wrong."""
     from pcapstat.archive.labelling import commented, labels_of
     from pcapstat.capture import open as open_capture
 
@@ -122,7 +167,7 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
         capture = open_capture(path, **dict(job.options))
         sums = capture.sums()
         labels = commented(sums.captures) | labels
-        damage = written(job, source, capture, sums, labels, files)
+        damage = written(job, source, share, capture, sums, labels, files)
         if damage:
             outcome, error = "damaged", "; ".join(damage).replace(str(path), source.name)
     except (PcapstatError, OSError, EOFError) as failure:
@@ -130,12 +175,12 @@ def measured(job: Job, source: Source, folder: Path) -> Record:
     except Exception as failure:
         # one capture never stops the others; what happened is told
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-    files.append(capture_row(job, source, sha256, labels, outcome, error))
-    sizes = {name: (Path(job.dataset) / name).stat().st_size for name in files}
-    return Record(source.name, source.stamp(), sha256, job.fingerprint(), outcome, error, labels, sizes)
+    return Part(sha256, outcome, error, labels, tuple(files))
 
 
-def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]) -> list[str]:
+def written(
+    job: Job, source: Source, share: Share, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]
+) -> list[str]:
     """Write the tables: those of sums from their one pass, each other from a pass of its own. Returns what damaged the capture."""
     import pyarrow as pa
 
@@ -144,12 +189,15 @@ def written(job: Job, source: Source, capture: Capture, sums: _native.Sums, labe
     damage = [told["damage"] for told in sums.captures if told["damage"]]
     packed = PACKED if sums.messages > SMALL else QUICKLY_PACKED
     for table in job.tables:
+        if share.index and table not in SHARED:
+            continue
         if table in SUMMED:
             files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), packed)))
             continue
-        stream = capture.table(table).stream()
+        part = share if table in SHARED else ALL
+        stream = capture.table(table, (part.index, part.count) if part.count > 1 else None).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, packed)))
+        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, packed), part))
         damage += [line for line in stream.damage if line not in damage]
     return damage
 
@@ -187,9 +235,10 @@ def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str]
     return partition(job, source, "captures", lambda file: pq.write_table(table, file, **QUICKLY_PACKED))
 
 
-def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any]) -> str:
+def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any], share: Share = ALL) -> str:
     """Write a capture's part of a table. Returns its path in the dataset."""
-    name = f"{table}/capture={identity(source)}/part.parquet"
+    number = f"-{share.index}-of-{share.count}" if share.count > 1 else ""
+    name = f"{table}/capture={identity(source)}/part{number}.parquet"
     whole(Path(job.dataset) / name, write)
     return name
 

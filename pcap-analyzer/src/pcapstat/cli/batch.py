@@ -25,6 +25,9 @@ TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timi
 @click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}/{qos}/round{round:d}.pcapng'.")
 @click.option("--tables", default=",".join(TABLE_NAMES), show_default=True, metavar="NAMES", help="Tables, separated by commas.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; one a core where it is left out.")
+@click.option(
+    "--split", default=256, show_default=True, type=click.IntRange(0), metavar="MB", help="Share larger captures among workers; 0 for none."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler instead: tcp://host:8786.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Leave alone what is complete and unchanged, or do all again.")
 @click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap.")
@@ -41,13 +44,13 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     from pcapstat.archive.sources import listed
     from pcapstat.archive.work import Job, is_done
 
-    workers, scheduler = options.pop("workers"), options.pop("scheduler")
+    workers, scheduler, split = (options.pop(name) for name in ("workers", "scheduler", "split"))
     wanted = tuple(name.strip() for name in tables.split(","))
     unknown = [name for name in wanted if name not in TABLE_NAMES]
     if unknown:
         raise errors.UsageError(f"--tables {tables}: no table {', '.join(unknown)} (there are: {', '.join(TABLE_NAMES)})")
     told = tuple(sorted((name, list(value) if isinstance(value, tuple) else value) for name, value in options.items()))
-    job = Job(str(Path(output).resolve()), wanted, told, labels)
+    job = Job(str(Path(output).resolve()), wanted, told, labels, split * 1_000_000)
     sources = listed(list(archives))
     todo = [source for source in sources if not (resume and is_done(job, source))]
     outcomes: Counter[str] = Counter()
