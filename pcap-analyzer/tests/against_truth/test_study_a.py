@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,19 @@ def test_a_session_ends_at_its_hundredth_message(path: Path) -> None:
 def test_there_are_recordings() -> None:
     """The recordings of Study A are in the project."""
     assert len(scenarios()) >= 8
+
+
+def test_the_overhead_of_both_legs_is_that_of_the_frames() -> None:
+    """Formula 4: the publisher's CONNECT, CONNACK, and each PUBLISH that came through with its PUBACK, by tshark's frame lengths."""
+    path = CAPTURES / "a-paho-qos1.pcapng"
+    fields = ["tcp.stream", "mqtt.msgtype", "mqtt.msgid", "mqtt.msg", "frame.len"]
+    command = ["tshark", "-n", "-r", str(path), "-Y", "mqtt", "-T", "fields", *(word for field in fields for word in ("-e", field))]
+    rows = [line.split("\t") for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
+    subscribing = next(row[0] for row in rows if row[1] == "8")
+    delivered = {payload for row in rows if row[0] == subscribing for payload in row[3].split(",")}
+    publishing = [row for row in rows if row[0] != subscribing]
+    reached = {row[2] for row in publishing if row[1] == "3" and row[3] in delivered}
+    leg = [int(row[4]) for row in publishing if row[1] in {"1", "2"} or (row[1] in {"3", "4"} and row[2] in reached)]
+
+    session = next(session for session in pcapstat.open(path).summary().sessions if session.overhead_both_legs_bytes is not None)
+    assert session.overhead_both_legs_bytes == session.overhead_bytes + sum(leg)

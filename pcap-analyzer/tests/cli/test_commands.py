@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -153,3 +154,17 @@ def test_progress_is_shown_on_a_terminal_where_it_takes_long() -> None:
     os.close(leader)
     assert " frames, " in told
     assert told.endswith("\r")
+
+
+@pytest.mark.parametrize("command", ["summarize", "messages"])
+def test_an_interrupt_ends_a_pass_without_a_traceback(command: str) -> None:
+    """Ctrl-C while standard input is still open: exit code 130, as a shell expects, and at most an empty line."""
+    words = [sys.executable, "-c", "from pcapstat.cli import main; main()", command, "-"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write((CAPTURES / "a-paho-qos1.pcapng").read_bytes()[:20_000])
+        process.stdin.flush()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output, errors.strip()) == (130, b"", b"")

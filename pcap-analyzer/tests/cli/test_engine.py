@@ -110,6 +110,17 @@ def test_a_pre_shared_key_opens_dtls(tmp_path: Path) -> None:
     assert "hexadecimal" in refused.stderr
 
 
+def test_plugins_of_the_user_are_left_out(tmp_path: Path) -> None:
+    """A Lua plugin in the personal folder that takes our protocol's name changes nothing."""
+    folder = tmp_path / ".local" / "lib" / "wireshark" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "taken.lua").write_text(
+        'local taken = Proto("pcapstat", "Taken")\nfunction taken.dissector() end\nregister_postdissector(taken)\n'
+    )
+    done = run("summarize", "--format", "json", TLS, HOME=str(tmp_path))
+    assert data_messages(json.loads(done.stdout)) == publishes()
+
+
 def test_a_missing_tool_is_one_line(tmp_path: Path) -> None:
     """Asked for: exit code 5. Only useful: the native engine does what it can and says so."""
     gone = {"PCAPSTAT_TSHARK": str(tmp_path / "tshark")}

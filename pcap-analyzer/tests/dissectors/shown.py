@@ -54,7 +54,7 @@ def run(path: Path, scripts: Sequence[str], arguments: Sequence[str], preference
         words += [word for rule in decode_as(path, 0) for word in ("-d", rule)]
         words += [word for script in scripts for word in ("-X", f"lua_script:{DISSECTORS / script}")]
         words += [word for preference in given for word in ("-o", preference)]
-        environment = os.environ | {"WIRESHARK_CONFIG_DIR": folder}
+        environment = os.environ | {"WIRESHARK_CONFIG_DIR": folder, "HOME": folder}
         done = subprocess.run([*words, *arguments], capture_output=True, text=True, check=True, env=environment)
     assert "Lua" not in done.stderr, done.stderr
     return done.stdout

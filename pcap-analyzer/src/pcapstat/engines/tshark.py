@@ -58,8 +58,11 @@ class Run:
         return str(target)
 
     def environment(self, words: Tshark) -> list[str]:
-        """Return tshark's configuration folder: an empty one of ours, or the user's own where a profile of it is asked for."""
-        return [] if words.profile else [f"WIRESHARK_CONFIG_DIR={self.folder.name}"]
+        """Return tshark's configuration folder: an empty one of ours, or the user's own where a profile of it is asked for.
+
+        The folder of the user's plugins is below HOME.
+        """
+        return [] if words.profile else [f"WIRESHARK_CONFIG_DIR={self.folder.name}", f"HOME={self.folder.name}"]
 
     def arguments(self, decode_as: Sequence[str], secrets: Secrets, words: Tshark) -> list[str]:
         """Return tshark's arguments."""

@@ -26,8 +26,16 @@ class Sizes:
 
 
 def sizes(messages: Iterator[Message]) -> Iterator[Sizes]:
-    """Return the sizes of CoAP messages and MQTT control packets, rows of the table messages."""
+    """Return the sizes of CoAP messages and MQTT control packets, rows of the table messages.
+
+    Of CoAP in WebSockets none are known: its header bytes hold the WebSocket frame's too.
+    """
+    in_websockets = set()
     for message in messages:
+        if (message["protocol"], message["variant"]) == ("http", "101"):
+            in_websockets.add(message["session"])
+        if message["protocol"] == "coap" and message["session"] in in_websockets:
+            continue
         if message["protocol"] in {"coap", "mqtt"} and not message["malformed"] and not message["is_truncated"]:
             observed = observed_bytes(message)
             specified, minimal = of_coap(message) if message["protocol"] == "coap" else of_mqtt(message)
@@ -44,9 +52,7 @@ def observed_bytes(message: Message) -> int:
 
 
 def of_coap(message: Message) -> tuple[int | None, int | None]:
-    """Return specified and minimal size of a CoAP message: the least has an empty token. What is protected or compressed is not judged."""
-    if message["uncompressed_bytes"] is not None:
-        return None, None
+    """Return specified and minimal size of a CoAP message: the least has an empty token. What OSCORE protects is not judged."""
     if message["is_oscore"] or message["transport"] not in COAP or (message["transport"] == "tcp" and message["code"] is None):
         return None, None
     if message["transport"] == "udp" and message["code"] == 0:

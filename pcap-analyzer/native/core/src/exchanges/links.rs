@@ -130,8 +130,9 @@ impl Exchanges {
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;
         }
+        let publisher = publication.session;
         for &session in &publication.delivered_to {
-            self.events.push(Event::PublisherLeg { session, from: Side::Server, parts });
+            self.events.push(Event::PublisherLeg { session, from: Side::Server, publisher, parts });
         }
     }
 
@@ -140,7 +141,7 @@ impl Exchanges {
         let Some(publication) = self.links.find(Key::of(message), at.session) else { return };
         publication.delivered_to.push(at.session);
         let (number, delay_ns, parts) = (publication.exchange, at.time_ns - publication.time_ns, publication.parts);
-        self.events.push(Event::PublisherLeg { session: at.session, from: Side::Server, parts });
+        self.events.push(Event::PublisherLeg { session: at.session, from: Side::Server, publisher: publication.session, parts });
         self.deliver(exchange, number, delay_ns);
     }
 

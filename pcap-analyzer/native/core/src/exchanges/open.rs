@@ -73,6 +73,8 @@ pub enum Event {
         session: u32,
         /// Who sends the data in that session.
         from: Side,
+        /// The publisher's session.
+        publisher: u32,
         /// The bytes.
         parts: Parts,
     },

@@ -114,6 +114,8 @@ pub struct Session {
     pub timings: Vec<(Timing, &'static str, Samples)>,
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
+    /// Sessions that published what was delivered in this one, in order.
+    pub publishers: Vec<u32>,
     last_flight_from: Option<Side>,
     is_data_seen: bool,
     stop: Stop,
@@ -145,6 +147,7 @@ impl Session {
             kinds: Vec::new(),
             timings: Vec::new(),
             undelivered: 0,
+            publishers: Vec::new(),
             last_flight_from: None,
             is_data_seen: false,
             stop: Stop::Not,
@@ -361,10 +364,26 @@ impl Session {
         add_sums(&mut direction.since_time2, parts);
     }
 
-    /// Adds a publisher's leg of a message delivered by `from`.
-    pub fn publisher_leg(&mut self, from: Side, parts: &Parts) {
-        if !self.is_stopped() {
-            add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
+    /// Adds a publisher's leg of a message delivered by `from`. What a session publishes to itself is in its own bytes already.
+    pub fn publisher_leg(&mut self, from: Side, publisher: u32, parts: &Parts) {
+        if self.is_stopped() || publisher == self.row.session {
+            return;
+        }
+        if let Err(at) = self.publishers.binary_search(&publisher) {
+            self.publishers.insert(at, publisher);
+        }
+        add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
+    }
+
+    /// Bytes by which an MQTT session was opened.
+    pub(super) fn opening_parts(&self) -> impl Iterator<Item = &PartSums> {
+        self.kinds.iter().filter(|count| matches!(count.kind, "CONNECT" | "CONNACK")).map(|count| &count.parts)
+    }
+
+    /// Adds more bytes of the publishers' legs.
+    pub(super) fn add_publishers(&mut self, parts: &PartSums) {
+        if let Some(sums) = self.directions.iter_mut().find_map(|direction| direction.publisher_parts.as_deref_mut()) {
+            add_sums(sums, parts);
         }
     }
 

@@ -71,9 +71,9 @@ impl Sessions {
                     session.undelivered += 1;
                 }
             }
-            Event::PublisherLeg { session, from, ref parts } => {
+            Event::PublisherLeg { session, from, publisher, ref parts } => {
                 if let Some(session) = self.get_mut(session) {
-                    session.publisher_leg(from, parts);
+                    session.publisher_leg(from, publisher, parts);
                 }
             }
         }
@@ -94,6 +94,20 @@ pub struct Total {
 }
 
 impl Sessions {
+    /// The capture has ended: the publishers' CONNECT and CONNACK count for the sessions of their subscribers (metrics.md, formula 4).
+    pub fn add_openings(&mut self) {
+        for number in 0..u32::try_from(self.len()).unwrap_or(u32::MAX) {
+            let Some(session) = self.get(number) else { continue };
+            let mut parts = PartSums::default();
+            for opening in session.publishers.iter().filter_map(|&publisher| self.get(publisher)).flat_map(Session::opening_parts) {
+                add_sums(&mut parts, opening);
+            }
+            if let Some(session) = self.get_mut(number) {
+                session.add_publishers(&parts);
+            }
+        }
+    }
+
     /// All sessions added up.
     #[must_use]
     pub fn total(&self) -> Total {

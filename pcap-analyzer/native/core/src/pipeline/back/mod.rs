@@ -360,6 +360,7 @@ impl<'s> Back<'s> {
         self.rooms.exchanges.finish();
         self.rooms.take_events();
         drop((self.streams, self.conversations, self.rooms.exchanges));
+        self.rooms.sessions.add_openings();
         let mut outcome = Outcome {
             messages: self.rooms.messages,
             unmatched_ports: self.unmatched,
