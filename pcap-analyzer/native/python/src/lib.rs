@@ -229,8 +229,8 @@ impl Reader {
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
         let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         let source = py.detach(|| self.open()).map_err(|error| raise(py, &error))?;
-        let (batches, end) =
-            tables::start(source, self.options.clone(), table.name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
+        let started = py.detach(|| tables::start(source, self.options.clone(), table.name));
+        let (batches, end) = started.ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), end })
     }
 }

@@ -34,13 +34,18 @@ class Source:
         stat = Path(self.container).stat()
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file by itself, of which nobody has to make a copy."""
+        return self.member is None and "://" not in self.container
+
     def size_bytes(self) -> int:
-        """Return the size of a file by itself; 0 of a member and of an address, of which every worker would have to make a copy."""
-        return 0 if self.member is not None or "://" in self.container else Path(self.container).stat().st_size
+        """Return the size of a file by itself; 0 of all else, of which every worker would have to make a copy."""
+        return Path(self.container).stat().st_size if self.is_file else 0
 
     def fetch(self, folder: Path) -> Path:
         """Return a file with the capture, a copy in `folder` where it is no file by itself."""
-        if self.member is None and "://" not in self.container:
+        if self.is_file:
             return Path(self.container)
         target = folder / Path(self.member or self.container).name
         with target.open("wb") as file:

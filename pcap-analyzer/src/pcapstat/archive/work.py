@@ -133,6 +133,8 @@ def process(job: Job, source: Source) -> Record:
 
 def measure(job: Job, source: Source, share: Share) -> Part:
     """Write a share of a capture's tables."""
+    if source.is_file:
+        return measured(job, source, share, Path())
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
         return measured(job, source, share, Path(folder))
 

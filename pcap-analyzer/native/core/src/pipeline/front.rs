@@ -1,4 +1,4 @@
-//! The first half of the pass, in a thread of its own: frames are read and opened down to their payloads.
+//! The first half of the pass, in a thread of its own where a capture is not small: frames are read and opened down to their payloads.
 
 use crate::capture::{FileInfo, Source};
 use crate::envelope::{Opened, Opener};
@@ -57,44 +57,92 @@ pub struct FrontOutcome {
     pub others: Others,
 }
 
-/// Reads the source to its end and sends batches on; empty ones come back by `spare`. Ends early where nobody takes them any more.
-///
-/// # Errors
-/// Where nothing can be read of any input.
-pub fn run(source: &mut dyn Source, batches: &SyncSender<Batch>, spare: &Receiver<Batch>) -> Result<FrontOutcome, Error> {
-    let mut outcome = FrontOutcome::default();
-    let mut opener = Opener::default();
-    let mut table = StreamTable::default();
-    let mut batch = Batch::default();
-    let mut time_before_ns = None;
-    while let Some(frame) = source.next_frame()? {
-        let jump_ns = time_before_ns.replace(frame.time_ns).map_or(0, |before: i64| frame.time_ns.abs_diff(before));
-        if jump_ns > DAY_NS {
-            outcome.notes.add(TIME_JUMP, None, frame.file, frame.number, || format!("{} days", jump_ns / DAY_NS));
+/// The first half at work.
+pub struct Front {
+    source: Box<dyn Source>,
+    opener: Opener,
+    table: StreamTable,
+    outcome: FrontOutcome,
+    time_before_ns: Option<i64>,
+    is_ended: bool,
+}
+
+impl Front {
+    /// At the start of a source.
+    pub fn new(source: Box<dyn Source>) -> Self {
+        Self {
+            source,
+            opener: Opener::default(),
+            table: StreamTable::default(),
+            outcome: FrontOutcome::default(),
+            time_before_ns: None,
+            is_ended: false,
         }
-        match opener.open(&frame, &mut outcome.notes) {
-            Opened::Packet(packet, payload) => {
-                let seat = table.seat(&packet);
-                batch.push(packet, seat, payload);
+    }
+
+    /// What is known of the inputs by now.
+    pub fn files(&self) -> Vec<FileInfo> {
+        self.source.files()
+    }
+
+    /// Whether the source has ended.
+    pub const fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Fills an empty batch. None where the source has ended.
+    ///
+    /// # Errors
+    /// Where nothing can be read of any input.
+    pub fn fill(&mut self, mut batch: Batch) -> Result<Option<Batch>, Error> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        while !batch.is_full() {
+            let Some(frame) = self.source.next_frame()? else {
+                self.is_ended = true;
+                break;
+            };
+            let jump_ns = self.time_before_ns.replace(frame.time_ns).map_or(0, |before| frame.time_ns.abs_diff(before));
+            if jump_ns > DAY_NS {
+                self.outcome.notes.add(TIME_JUMP, None, frame.file, frame.number, || format!("{} days", jump_ns / DAY_NS));
             }
-            Opened::Held => {}
-            Opened::Other(other) => count(&mut outcome.others, &other),
+            match self.opener.open(&frame, &mut self.outcome.notes) {
+                Opened::Packet(packet, payload) => {
+                    let seat = self.table.seat(&packet);
+                    batch.push(packet, seat, payload);
+                }
+                Opened::Held => {}
+                Opened::Other(other) => count(&mut self.outcome.others, &other),
+            }
         }
-        if batch.is_full() {
-            let next = spare.try_recv().unwrap_or_default();
-            if batches.send(std::mem::replace(&mut batch, next)).is_err() {
+        Ok(Some(batch))
+    }
+
+    /// Fills batches to the source's end and sends them on; empty ones come back by `spare`. Ends early where nobody takes them any more.
+    ///
+    /// # Errors
+    /// Where nothing can be read of any input.
+    pub fn run(mut self, batches: &SyncSender<Batch>, spare: &Receiver<Batch>) -> Result<FrontOutcome, Error> {
+        while let Some(batch) = self.fill(spare.try_recv().unwrap_or_default())? {
+            if batches.send(batch).is_err() {
                 break;
             }
         }
+        Ok(self.finish())
     }
-    let _ = batches.send(batch);
-    for unfinished in opener.unfinished(&mut outcome.notes) {
-        let (frames, bytes) = outcome.others.entry(unfinished.protocol).or_default();
-        *frames += unfinished.frames;
-        *bytes += unfinished.frame_bytes;
+
+    /// What it knows when the capture has ended.
+    pub fn finish(self) -> FrontOutcome {
+        let Self { source, mut opener, mut outcome, .. } = self;
+        for unfinished in opener.unfinished(&mut outcome.notes) {
+            let (frames, bytes) = outcome.others.entry(unfinished.protocol).or_default();
+            *frames += unfinished.frames;
+            *bytes += unfinished.frame_bytes;
+        }
+        outcome.files = source.files();
+        outcome
     }
-    outcome.files = source.files();
-    Ok(outcome)
 }
 
 fn count(others: &mut Others, other: &OtherFrame) {

@@ -18,7 +18,7 @@ use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
 use back::Back;
-use front::{Batch, FrontOutcome};
+use front::{Batch, Front, FrontOutcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{channel, sync_channel};
@@ -129,22 +129,60 @@ const BATCHES: usize = 4;
 /// # Errors
 /// Where nothing can be read of any input.
 pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-    let mut source = capture::open(inputs)?;
-    run_source(source.as_mut(), options, sink)
+    Pass::begin(capture::open(inputs)?)?.run(options, sink)
 }
 
-/// The same from a source that is open.
-///
-/// # Errors
-/// Where nothing can be read of any input.
-pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-    let names = source.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
+/// A pass whose first batches are read, so that it is known whether there are more.
+pub struct Pass {
+    front: Front,
+    begun: Vec<Batch>,
+}
+
+impl Pass {
+    /// Reads the first batches of a source.
+    ///
+    /// # Errors
+    /// Where nothing can be read of any input.
+    pub fn begin(source: Box<dyn Source>) -> Result<Self, Error> {
+        let mut front = Front::new(source);
+        let mut begun = Vec::new();
+        while begun.len() < BATCHES {
+            let Some(batch) = front.fill(Batch::default())? else { break };
+            begun.push(batch);
+        }
+        Ok(Self { front, begun })
+    }
+
+    /// Whether all is read: the rest of the pass is done before other threads would be at work.
+    #[must_use]
+    pub const fn is_small(&self) -> bool {
+        self.front.is_ended()
+    }
+
+    /// Goes on to the end.
+    ///
+    /// # Errors
+    /// Where nothing can be read of any input.
+    pub fn run(self, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
+        let Self { front, begun } = self;
+        let names = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
+        let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
+        let mut back = Back::new(options, names, sink, pdml);
+        begun.iter().for_each(|batch| back.take(batch));
+        drop(begun);
+        let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_two_threads(front, &mut back)? };
+        let mut outcome = back.finish()?;
+        outcome.join(front);
+        Ok(outcome)
+    }
+}
+
+/// The rest of a capture: one thread reads, this one does all else.
+fn in_two_threads(front: Front, back: &mut Back<'_>) -> Result<FrontOutcome, Error> {
     let (batches, arriving) = sync_channel::<Batch>(BATCHES);
     let (back_again, spare) = channel::<Batch>();
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || front::run(source, &batches, &spare));
-        let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
-        let mut back = Back::new(options, names, sink, pdml);
+        let reader = scope.spawn(move || front.run(&batches, &spare));
         for mut batch in arriving {
             back.take(&batch);
             batch.clear();
@@ -153,10 +191,7 @@ pub fn run_source(source: &mut dyn Source, options: &Options, sink: &mut dyn Sin
                 break;
             }
         }
-        let mut outcome = back.finish()?;
-        let Ok(front) = reader.join() else { return Err(broken()) };
-        outcome.join(front?);
-        Ok(outcome)
+        reader.join().unwrap_or_else(|_| Err(broken()))
     })
 }
 
