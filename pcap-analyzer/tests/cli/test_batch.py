@@ -168,7 +168,7 @@ def test_a_large_capture_is_shared_by_session(tmp_path: Path) -> None:
     source = CAPTURES / "c-paho-python-many.pcapng"
     sources = listed([str(source)])
     tables = ("messages", "exchanges", "sessions", "notes")
-    for workers, parts in ((3, 3), (1, 1), (2, 2)):
+    for workers, parts in ((6, 3), (1, 1), (4, 2)):
         job = Job(str(tmp_path / "ds"), tables, (("engine", "native"),), None, split_bytes=1)
         (record,) = locally(job, sources, workers)
         assert record.outcome == "complete"
