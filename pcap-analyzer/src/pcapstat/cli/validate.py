@@ -52,7 +52,8 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
             write(rows, SIZE_COLUMNS if lists_sizes else COLUMNS, form, file)
     if lists_sizes:
         return errors.EXIT_CHECK_FAILED if any(row["specified"] not in {None, row["observed"]} for row in rows) else errors.EXIT_FINE
-    click.echo(f"{len(rows)} violations of {len({row['rule'] for row in rows})} rules", err=True)
+    kinds = len({row["rule"] for row in rows})
+    click.echo(f"{len(rows)} violation{'s'[len(rows) == 1 :]} of {kinds} rule{'s'[kinds == 1 :]}", err=True)
     return errors.EXIT_CHECK_FAILED if any(row["severity"] in FAIL_ON[fail_on] for row in rows) else errors.EXIT_FINE
 
 
