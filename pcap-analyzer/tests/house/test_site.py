@@ -1,4 +1,4 @@
-"""The documentation: the tutorial's commands print what stands there, and the site needs no network."""
+"""The documentation: commands of README and tutorial print what stands there, and the site needs no network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from places import CAPTURES, ROOT
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text().replace("\\\n", "")
-BLOCKS = re.findall(r"^```console\n\$ (pcapstat .*)\n((?:(?!```).*\n)*)```", TUTORIAL, re.MULTILINE)
+CONSOLE = re.compile(r"^```console\n\$ (pcapstat .*)\n((?:(?!```).*\n)*)```", re.MULTILINE)
+BLOCKS = CONSOLE.findall(TUTORIAL)
+README = CONSOLE.findall((ROOT / "README.md").read_text())
 PYTHON = re.findall(r"^```python\n(.*?)```", TUTORIAL, re.MULTILINE | re.DOTALL)
 REST = "…"
 """Stands for lines that the tutorial leaves out."""
@@ -33,8 +35,8 @@ def printed(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command[:40] for command, _ in BLOCKS])
-def test_the_tutorials_commands_print_what_it_shows(command: str, shown: str, folder: Path) -> None:
+@pytest.mark.parametrize(("command", "shown"), [*README, *BLOCKS], ids=[command[:40] for command, _ in [*README, *BLOCKS]])
+def test_commands_print_what_is_shown(command: str, shown: str, folder: Path) -> None:
     """Line by line; a line of … stands for any others."""
     words = [sys.executable, "-c", "from pcapstat.cli import main; main()", *shlex.split(command)[1:]]
     pattern = "".join("(?:.*\n)*" if line == REST else re.escape(line) + "\n" for line in shown.splitlines())
@@ -45,7 +47,7 @@ def test_the_tutorials_python_runs(folder: Path) -> None:
     """As it stands there."""
     (block,) = PYTHON
     assert printed([sys.executable, "-c", block], folder).startswith("coap 100 10419\n")
-    assert len(BLOCKS) == 5
+    assert (len(README), len(BLOCKS)) == (1, 5)
 
 
 def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
