@@ -8,6 +8,7 @@ if not version.is_enough("hi_payload.lua") then
 end
 
 local payloads = require("pcapstat.payloads")
+local show = require("pcapstat.show")
 local stage = require("pcapstat.stage")
 
 local hi = Proto("hi_payload", "Numbered test payload")
@@ -28,10 +29,7 @@ local shown = {
     duplicate = flag_field("duplicate", "Duplicate", "Whether the number came before"),
     late = flag_field("late", "Late", "Whether a larger number came before"),
 }
-local all = {}
-for _, field in pairs(shown) do
-    all[#all + 1] = field
-end
+local all = show.list(shown)
 hi.fields = all
 
 local loss = ProtoExpert.new("hi_payload.loss", "Numbers are left out", expert.group.SEQUENCE, expert.severity.WARN)

@@ -7,6 +7,7 @@ if not version.is_enough("hl7_payload.lua") then
 end
 
 local payloads = require("pcapstat.payloads")
+local show = require("pcapstat.show")
 local stage = require("pcapstat.stage")
 
 local hl7 = Proto("hl7_payload", "HL7 version 2 message")
@@ -24,10 +25,7 @@ local shown = {
     segment = text_field("segment", "Segment", "Three letters"),
     field = text_field("field", "Field", "Segment, position and value; empty fields are left out"),
 }
-local all = {}
-for _, field in pairs(shown) do
-    all[#all + 1] = field
-end
+local all = show.list(shown)
 hl7.fields = all
 
 -- Fields of MSH that are shown by name, by their position.

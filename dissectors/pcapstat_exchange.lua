@@ -11,6 +11,7 @@ end
 local exchanges = require("pcapstat.exchanges")
 local mqtt_pairing = require("pcapstat.mqtt_pairing")
 local rules = require("pcapstat.rules")
+local show = require("pcapstat.show")
 local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
 
@@ -72,10 +73,7 @@ local shown = {
     flow_time = time_field("flow_time", "Time in the flow", "Since the PUBLISH that began the flow"),
 }
 
-local all = {}
-for _, field in pairs(shown) do
-    all[#all + 1] = field
-end
+local all = show.list(shown)
 exchange_proto.fields = all
 
 local SEVERITIES = { error = expert.severity.ERROR, warn = expert.severity.WARN, note = expert.severity.NOTE }
@@ -96,24 +94,7 @@ exchange_proto.prefs.linked = Pref.bool("Show what comes later", true, "Link req
 talks.prepare()
 exchange_proto.init = talks.init
 
--- Nanoseconds as Wireshark's time; both parts have the sign.
-local function nstime(time_ns)
-    local sign = time_ns < 0 and -1 or 1
-    local seconds = math.floor(time_ns * sign / 1e9)
-    return NSTime.new(sign * seconds, sign * (time_ns * sign - seconds * 1e9))
-end
-
-local function add(branch, field, value)
-    if value ~= nil then
-        branch:add(field, value)
-    end
-end
-
-local function add_time(branch, field, time_ns)
-    if time_ns then
-        branch:add(field, nstime(time_ns))
-    end
-end
+local add, add_time = show.add, show.add_time
 
 -- A link to another frame, where that is known to this pass.
 local function add_frame(branch, field, frame, now)

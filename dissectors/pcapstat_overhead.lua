@@ -7,13 +7,14 @@ if not version.is_enough("pcapstat_overhead.lua") then
     return
 end
 
+local layers = require("pcapstat.layers")
 local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
 
 local overhead = Proto("pcapstat_overhead", "pcapstat: bytes by layer")
 
 local PREFIX = "pcapstat_overhead."
-local PARTS = { "link", "padding", "ip", "transport", "security", "header", "option", "payload", "opaque" }
+local PARTS = layers.PARTS
 local ABOUT = {
     link = "Share of link-layer headers",
     padding = "Share of padding and trailers behind the IP packet",
@@ -25,9 +26,6 @@ local ABOUT = {
     payload = "Application payload",
     opaque = "Bytes whose role cannot be told: encrypted or malformed",
 }
--- Bytes counted at each layer, as by `pcapstat --layer`: from which part on.
-local LAYERS = { frame = 1, ip = 3, transport = 5, security = 6, application = 6 }
-
 local function bytes_field(name, label, about)
     return ProtoField.uint32(PREFIX .. name, label, base.DEC, nil, 0, about)
 end
@@ -64,26 +62,10 @@ for _, list in ipairs({ shown, frame_shown }) do
 end
 overhead.fields = all
 
-local LAYER_CHOICES = {
-    { 1, "frame: all bytes on the wire", 1 },
-    { 2, "ip: from the IP header on", 2 },
-    { 3, "transport: the UDP or TCP payload", 3 },
-    { 4, "security: inside the (D)TLS records", 4 },
-    { 5, "application: the protocol's own bytes", 5 },
-}
-local LAYER_NAMES = { "frame", "ip", "transport", "security", "application" }
-overhead.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which the overhead ratio counts bytes (pcapstat --layer)", LAYER_CHOICES, false)
+overhead.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which the overhead ratio counts bytes (pcapstat --layer)", layers.CHOICES, false)
 
 talks.prepare()
 overhead.init = talks.init
-
-local function layer_bytes(message, first)
-    local sum = 0
-    for at = first, #PARTS do
-        sum = sum + message[PARTS[at]]
-    end
-    return sum
-end
 
 -- To four places, which a column has room for.
 local function rounded(ratio)
@@ -108,7 +90,7 @@ local function title(message)
     return message.protocol .. " " .. message.kind .. variant
 end
 
-local function add_message(root, message, first)
+local function add_message(root, message, layer)
     local branch = root:add(shown.message, title(message))
     branch:set_generated()
     branch:add(shown.frame_bytes, message.frame_bytes)
@@ -118,7 +100,7 @@ local function add_message(root, message, first)
     if message.frame_first ~= message.frame then
         branch:add(shown.frame_first, message.frame_first)
     end
-    local bytes = layer_bytes(message, first)
+    local bytes = layers.bytes(message, layer)
     branch:add(shown.layer_bytes, bytes)
     if bytes > 0 then
         branch:add(shown.ratio, rounded(1 - message.payload / bytes))
@@ -145,9 +127,8 @@ local function dissect(tvb, pinfo, tree)
     local root = tree:add(overhead)
     root:set_generated()
     add_frame(root, packet)
-    local first = LAYERS[LAYER_NAMES[overhead.prefs.layer]]
     for _, message in ipairs(packet.messages) do
-        add_message(root, message, first)
+        add_message(root, message, overhead.prefs.layer)
     end
 end
 

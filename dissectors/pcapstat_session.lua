@@ -7,8 +7,10 @@ if not version.is_enough("pcapstat_session.lua") then
     return
 end
 
+local layers = require("pcapstat.layers")
 local messages = require("pcapstat.messages")
 local sessions = require("pcapstat.sessions")
+local show = require("pcapstat.show")
 local stage = require("pcapstat.stage")
 local talks = require("pcapstat.talks")
 
@@ -50,19 +52,10 @@ local shown = {
     overhead_ratio = rate_field("overhead_ratio", "Overhead ratio", "Overhead / all bytes"),
 }
 
-local all = {}
-for _, field in pairs(shown) do
-    all[#all + 1] = field
-end
+local all = show.list(shown)
 session_proto.fields = all
 
-session_proto.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which bytes are counted (pcapstat --layer)", {
-    { 1, "frame: all bytes on the wire", 1 },
-    { 2, "ip: from the IP header on", 2 },
-    { 3, "transport: the UDP or TCP payload", 3 },
-    { 4, "security: inside the (D)TLS records", 4 },
-    { 5, "application: the protocol's own bytes", 5 },
-}, false)
+session_proto.prefs.layer = Pref.enum("Count bytes at", 1, "Layer at which bytes are counted (pcapstat --layer)", layers.CHOICES, false)
 session_proto.prefs.time1 = Pref.enum("Time1 by", 1, "What opens a session (pcapstat --time1)", {
     { 1, "the first of these that the capture shows", 1 },
     { 2, "application: the receiver's first request or CONNECT", 2 },
@@ -76,21 +69,7 @@ function session_proto.init()
     sessions.init(session_proto.prefs.layer, session_proto.prefs.time1)
 end
 
-local function nstime(time_ns)
-    local sign = time_ns < 0 and -1 or 1
-    local seconds = math.floor(time_ns * sign / 1e9)
-    return NSTime.new(sign * seconds, sign * (time_ns * sign - seconds * 1e9))
-end
-
-local function add(root, field, value)
-    if value ~= nil then
-        root:add(field, value)
-    end
-end
-
-local function add_time(root, field, time_ns)
-    add(root, field, time_ns and nstime(time_ns))
-end
+local add, add_time = show.add, show.add_time
 
 local function add_figures(root, figures)
     add(root, shown.receiver, figures.receiver)

@@ -1,15 +1,14 @@
 -- The sums of each session (a stream that speaks a protocol of the dissectors), and the figures made of them: Time1, Time2, ΔTime, goodput, throughput,
 -- overhead, as `pcapstat summarize` makes them. Every frame of a session keeps what they were when it came.
 
+local layers = require("pcapstat.layers")
 local talks = require("pcapstat.talks")
 
 local sessions = {}
 
 local CONNECT = 1
--- Parts that each layer counts: frame, ip, transport, security, application.
+-- The first of a packet\'s headers that each layer counts: frame, ip, transport, security, application.
 local FIRST_HEADER = { 1, 3, 5, 5, 5 }
-local PARTS = { "link", "padding", "ip", "transport", "security", "header", "option", "payload", "opaque" }
-local FIRST_PART = { 1, 3, 5, 6, 6 }
 -- Preference of Time1: automatic, application, security, transport.
 local TIME1 = { { "application", "security", "transport" }, { "application" }, { "security" }, { "transport" } }
 
@@ -34,14 +33,6 @@ local function session_of(stream)
         }
     end
     return stream.session
-end
-
-local function layer_bytes(message)
-    local sum = 0
-    for at = FIRST_PART[layer], #PARTS do
-        sum = sum + message[PARTS[at]]
-    end
-    return sum
 end
 
 local function is_opening(message)
@@ -77,7 +68,7 @@ local function count_data(session, message)
     session.is_data_seen = true
     direction.messages = direction.messages + 1
     direction.bytes = direction.bytes + message.payload
-    direction.layer_bytes = direction.layer_bytes + layer_bytes(message)
+    direction.layer_bytes = direction.layer_bytes + layers.bytes(message, layer)
     direction.last_ns, direction.last_ack_ns = message.time_ns, nil
     direction.last_data = message.expects_ack and message.exchange or nil
 end

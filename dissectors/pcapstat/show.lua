@@ -1,0 +1,35 @@
+-- What the dissectors do alike to show their fields.
+
+local show = {}
+
+-- The fields of a table by name, as a protocol takes them.
+function show.list(fields)
+    local all = {}
+    for _, field in pairs(fields) do
+        all[#all + 1] = field
+    end
+    return all
+end
+
+-- Nanoseconds as Wireshark's time; both parts have the sign.
+local function nstime(time_ns)
+    local sign = time_ns < 0 and -1 or 1
+    local seconds = math.floor(time_ns * sign / 1e9)
+    return NSTime.new(sign * seconds, sign * (time_ns * sign - seconds * 1e9))
+end
+
+-- Adds a field, where there is a value for it.
+function show.add(branch, field, value)
+    if value ~= nil then
+        branch:add(field, value)
+    end
+end
+
+-- Adds a time, where there is one.
+function show.add_time(branch, field, time_ns)
+    if time_ns then
+        branch:add(field, nstime(time_ns))
+    end
+end
+
+return show
