@@ -66,9 +66,8 @@ impl Piece {
         (Self { to: middle, ..*self }, Self { from: middle, ..*self })
     }
 
-    /// The run's share of the packet's headers, in proportion to its bytes. Rounded so that the shares of the runs that make up the
-    /// payload add up to the headers exactly: each edge between two runs is rounded down, and a share is the distance of its edges.
-    /// A packet without payload gives all to its only (empty) run.
+    /// The run's share of the packet's headers, in proportion to its bytes. The shares of the runs that make up the payload add up to the headers
+    /// exactly. A packet without payload gives all to its only (empty) run.
     #[inline]
     #[must_use]
     pub fn share(&self) -> Headers {
@@ -76,10 +75,7 @@ impl Piece {
             return self.headers;
         }
         let (from, to, total) = (u64::from(self.from), u64::from(self.to), u64::from(self.total));
-        let part = |whole: u32| {
-            let edge = |at: u64| u64::from(whole) * at / total;
-            u32::try_from(edge(to) - edge(from)).unwrap_or(whole)
-        };
+        let part = |whole| share_of(whole, from, to, total);
         Headers {
             link_bytes: part(self.headers.link_bytes),
             padding_bytes: part(self.headers.padding_bytes),
@@ -90,6 +86,15 @@ impl Piece {
             compressed_bytes: part(self.headers.compressed_bytes),
         }
     }
+}
+
+/// What the run `from..to` of `total` bytes has of `whole` bytes, in proportion. The shares of runs that make up the total add up to the whole exactly:
+/// each edge between two runs is rounded down, and a share is the distance of its edges.
+#[inline]
+#[must_use]
+pub fn share_of(whole: u32, from: u64, to: u64, total: u64) -> u32 {
+    let edge = |at: u64| u64::from(whole) * at / total;
+    u32::try_from(edge(to) - edge(from)).unwrap_or(whole)
 }
 
 /// Adds header bytes up.

@@ -35,9 +35,13 @@ class Progress:
 
     def hand_out(self, sources: Sequence[Source], count: int, handful: int) -> list[Any]:
         """Submit all work, large captures in `count` shares, and return its futures."""
-        small = [source for source in sources if len(shares(self.job, source, count)) == 1]
-        for source in set(sources) - set(small):
-            for share in shares(self.job, source, count):
+        small = []
+        for source in sources:
+            parts = shares(self.job, source, count)
+            if parts == [ALL]:
+                small.append(source)
+                continue
+            for share in parts:
                 self.shares[self.submit(measure, self.job, source, share)] = (source, share)
         for first in range(0, len(small), handful):
             self.shares[self.submit(process_several, self.job, small[first : first + handful])] = None

@@ -243,7 +243,7 @@ impl Receiver for Desk<'_, '_> {
         }
         self.note_facts(message);
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
-        if self.rooms.options.wants_messages && self.rooms.options.shares(self.session) {
+        if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);
         }
     }

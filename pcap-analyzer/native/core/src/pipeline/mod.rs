@@ -81,6 +81,12 @@ impl Options {
     fn shares(&self, session: u32) -> bool {
         self.share.is_none_or(|share| share.has(session))
     }
+
+    /// Whether rows of a session's messages are wanted.
+    #[inline]
+    fn wants_messages_of(&self, session: u32) -> bool {
+        self.wants_messages && self.shares(session)
+    }
 }
 
 /// Takes the rows that were asked for.

@@ -397,17 +397,15 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
         + row.opaque_bytes;
 }
 
-/// Brings a message's own bytes, known as they were before compression, to those that they take on the wire, each part in proportion. Rounded as the
-/// shares of headers are.
+/// Brings a message's own bytes, known as they were before compression, to those that they take on the wire, each part in proportion.
 #[cold]
 fn compress(row: &mut crate::schema::messages::Row, wire_bytes: u32) {
     let parts = [&mut row.security_bytes, &mut row.header_bytes, &mut row.option_bytes, &mut row.payload_bytes, &mut row.opaque_bytes];
     let total: u64 = parts.iter().map(|part| u64::from(**part)).sum();
-    let edge = |at: u64| u64::from(wire_bytes) * at / total.max(1);
     let mut from = 0;
     for part in parts {
         let to = from + u64::from(*part);
-        *part = u32::try_from(edge(to) - edge(from)).unwrap_or(wire_bytes);
+        *part = span::share_of(wire_bytes, from, to, total.max(1));
         from = to;
     }
 }

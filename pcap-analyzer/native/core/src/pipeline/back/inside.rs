@@ -73,8 +73,8 @@ impl Sealed {
     /// Its content as a run of bytes: all else that it is made of are headers of the content.
     fn piece(&self, content_bytes: u32) -> Piece {
         let row = &self.message.row;
-        let compressed_bytes = row.uncompressed_bytes.map_or(0, |_| row.payload_bytes);
-        let around = self.own_bytes() - if compressed_bytes > 0 { compressed_bytes } else { content_bytes };
+        let compressed_bytes = row.uncompressed_bytes.map(|_| row.payload_bytes);
+        let around = self.own_bytes() - compressed_bytes.unwrap_or(content_bytes);
         let carrier_bytes = if self.message.carries.is_some() { around - row.security_bytes } else { 0 };
         let security_bytes = around - carrier_bytes;
         let headers = Headers {
@@ -84,7 +84,7 @@ impl Sealed {
             transport_bytes: row.transport_bytes,
             security_bytes,
             carrier_bytes,
-            compressed_bytes,
+            compressed_bytes: compressed_bytes.unwrap_or(0),
         };
         Piece {
             frame: row.frame_last,
@@ -138,8 +138,8 @@ fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
 
 impl Inside {
     /// A conversation in `protocol`, begun.
-    fn begin(protocol: &'static Protocol, options: &Options) -> Self {
-        let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
+    fn begin(protocol: &'static Protocol, options: &Options, session: u32) -> Self {
+        let message = Message { wants_text: options.wants_messages_of(session), wants_secrets: options.show_secrets, ..Message::default() };
         Self::Known(Box::new(Inner {
             protocol,
             decoder: (protocol.decoder)(&options.decoding),
@@ -155,7 +155,7 @@ impl Inside {
     fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], now: (u64, i64), keep_bytes: usize) {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
-            *self = Self::begin(protocol, outer.rooms.options);
+            *self = Self::begin(protocol, outer.rooms.options, outer.session);
             if let Some(session) = outer.rooms.sessions.get_mut(outer.session) {
                 session.row.protocol = protocol.name;
             }
@@ -212,7 +212,7 @@ impl Inner {
             from: record.from,
             now,
             keep_bytes,
-            wants_frames: outer.rooms.options.wants_messages,
+            wants_frames: outer.rooms.options.wants_messages_of(outer.session),
         };
         let mut desk = Desk {
             rooms: outer.rooms,
@@ -248,7 +248,7 @@ impl Back<'_> {
             conversation.inside = Inside::Unknown;
             return;
         };
-        conversation.inside = Inside::begin(protocol, rooms.options);
+        conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);
         if let Some(session) = rooms.sessions.get_mut(conversation.session) {
             session.opens(protocol.name);
         }

@@ -317,7 +317,7 @@ impl<'s> Back<'s> {
         let stream = streams.get_mut(place)?;
         let conversation = conversations.get_mut(at)?;
         let from = stream.side(packet);
-        let wants_row = rooms.options.wants_messages && rooms.options.shares(conversation.session);
+        let wants_row = rooms.options.wants_messages_of(conversation.session);
         message.wants_text = wants_row;
         let cutter = Cutter {
             decoder: conversation.decoder.as_mut(),
@@ -391,7 +391,7 @@ impl<'s> Back<'s> {
                 from,
                 now: (stream.last_frame, stream.last_time_ns),
                 keep_bytes: *keep_bytes,
-                wants_frames: rooms.options.wants_messages,
+                wants_frames: rooms.options.wants_messages_of(conversation.session),
             };
             let desk = Desk {
                 rooms,

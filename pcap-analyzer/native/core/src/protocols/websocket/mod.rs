@@ -87,16 +87,19 @@ impl WebSocket {
     /// What a data frame holds.
     fn content(&mut self, header: &FrameHeader, payload: &[u8], from: Side, message: &mut Message) {
         let is_whole = payload.len() == header.length;
-        let content: Vec<u8> = payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+        let unmask = || payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect::<Vec<u8>>();
         let inflater = self.inflaters.as_mut().and_then(|inflaters| inflaters.get_mut(from.index()));
         let Some(inflater) = inflater else {
             message.facts.is_compressed = header.is_compressed;
             message.carries = self.carries.filter(|_| is_whole && !header.is_compressed);
-            message.content = content;
+            // what is neither decoded nor shown need not be copied
+            if message.carries.is_some() || message.wants_text {
+                message.content = unmask();
+            }
             return;
         };
         let starts = (header.opcode != 0).then_some(header.is_compressed);
-        let Some(Plain { bytes, content }) = inflater.frame(&content, is_whole, starts, header.is_last) else {
+        let Some(Plain { bytes, content }) = inflater.frame(&unmask(), is_whole, starts, header.is_last) else {
             message.facts.is_compressed = true;
             return;
         };
