@@ -267,7 +267,7 @@ impl Sums {
         let dict = PyDict::new(py);
         dict.set_item("session", row(py, session.session_row().values())?)?;
         dict.set_item("directions", rows(py, session.direction_rows().map(|row| row.values()))?)?;
-        dict.set_item("kinds", rows(py, session.kind_rows().map(|row| row.values()))?)?;
+        dict.set_item("kinds", rows(py, self.outcome.sessions.kind_rows(session).map(|row| row.values()))?)?;
         dict.set_item("timings", rows(py, session.timing_rows().map(|row| row.values()))?)?;
         dict.set_item("notes", rows(py, self.outcome.notes_of(Some(number)).map(|row| row.values()))?)?;
         Ok(dict)

@@ -10,7 +10,7 @@ use super::{FileInfo, Frame, Input, Source};
 use crate::error::{Error, ErrorKind};
 
 /// How much is read of a file at a time.
-const BLOCK_BYTES: usize = 256 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 /// How much is read of each of several files to learn when it begins.
 const GLANCE_BYTES: usize = 4 * 1024;
 

@@ -3,21 +3,21 @@
 
 use super::{Event, ExchangeId, Exchanges, Moment};
 use crate::message::{Message, Parts, Side};
-use std::collections::VecDeque;
+use rustc_hash::FxHashMap;
 
 /// Publications remembered at most.
 const PUBLICATIONS: usize = 1 << 14;
-/// Lists of publications, by the leading bits of their hash.
-const LISTS: usize = 2 * PUBLICATIONS;
 /// How long a publication waits for deliveries, in capture time.
 const WAIT_NS: i64 = 120_000_000_000;
+/// Subscribers' sessions that are noted in the publication itself.
+const RECEIVERS: usize = 3;
 
 /// Names a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicationId(u64);
 
 /// Topic and payload, as hashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Key {
     subject: u64,
     payload: u64,
@@ -28,133 +28,211 @@ impl Key {
         Self { subject: message.subject_hash, payload: message.payload_digest }
     }
 
+    /// Number of its list, one of as many as there are publications.
     const fn list(self) -> usize {
         let mixed = (self.subject ^ self.payload.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (u64::BITS - LISTS.ilog2())) as usize
+        (mixed >> (u64::BITS - PUBLICATIONS.ilog2())) as usize
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Publication {
     key: Key,
-    /// The one before it in its list; it may be forgotten already.
-    before: Option<u64>,
+    /// Number of the one before it in its list, which may be forgotten already; 0 where it is the first.
+    before: u64,
     exchange: u64,
-    session: u32,
     time_ns: i64,
     parts: Parts,
-    delivered_to: Vec<u32>,
+    session: u32,
+    /// Sessions that it was delivered to, the first few of them.
+    delivered_to: [u32; RECEIVERS],
+    deliveries: u32,
 }
 
-/// Publications that may still be delivered, the oldest first. Each list leads from its newest publication to older ones, and ends at the first
-/// that is forgotten: so nothing has to be looked up in order to forget.
-#[derive(Debug, Default)]
+/// What is to be known of a publication when it is forgotten: kept apart, so that publications are not looked at again only to be forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nobody got it so far; who published it.
+    Undelivered(u32),
+    Delivered,
+    /// More subscribers got it than are noted in it.
+    DeliveredToMany,
+}
+
+/// Publications that may still be delivered, by numbers from 1 on: the ones from `first` to before `next`, each in the place that its number tells,
+/// where another one was before. Each list leads from its newest publication to older ones, and ends at the first that is forgotten: so nothing has
+/// to be looked up in order to forget.
+#[derive(Debug)]
 pub struct Links {
-    lists: Vec<Option<u64>>,
-    publications: VecDeque<Publication>,
-    /// Number of the first of `publications`.
+    lists: Vec<u64>,
+    publications: Vec<Publication>,
+    times_ns: Vec<i64>,
+    fates: Vec<Fate>,
     first: u64,
+    next: u64,
+    /// Subscribers' sessions beyond the first few, by publication.
+    more: FxHashMap<u64, Vec<u32>>,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        let (lists, publications, times_ns, fates, more) = Default::default();
+        Self { lists, publications, times_ns, fates, first: 1, next: 1, more }
+    }
+}
+
+/// Where a publication stands.
+const fn place(number: u64) -> usize {
+    number as usize % PUBLICATIONS
+}
+
+/// Puts a value in its place, or behind the last one while places are still being taken for the first time.
+#[inline]
+fn put<T>(values: &mut Vec<T>, place: usize, value: T) {
+    match values.get_mut(place) {
+        Some(old) => *old = value,
+        None => values.push(value),
+    }
 }
 
 impl Links {
-    fn get_mut(&mut self, number: u64) -> Option<&mut Publication> {
-        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.publications.get_mut(at)
+    fn is_known(&self, number: u64) -> bool {
+        (self.first..self.next).contains(&number)
     }
 
+    fn get_mut(&mut self, number: u64) -> Option<&mut Publication> {
+        if !self.is_known(number) {
+            return None;
+        }
+        self.publications.get_mut(place(number))
+    }
+
+    #[inline]
     fn add(&mut self, mut publication: Publication) -> u64 {
-        let number = self.first + self.publications.len() as u64;
+        let number = self.next;
+        self.next += 1;
         if self.lists.is_empty() {
-            self.lists.resize(LISTS, None);
+            self.lists.resize(PUBLICATIONS, 0);
+            // the place of number 0, which there is not, so that the first one's place is behind it
+            self.publications.push(Publication::default());
+            self.times_ns.push(0);
+            self.fates.push(Fate::Delivered);
         }
         if let Some(newest) = self.lists.get_mut(publication.key.list()) {
-            publication.before = newest.replace(number);
+            publication.before = std::mem::replace(newest, number);
         }
-        self.publications.push_back(publication);
+        put(&mut self.times_ns, place(number), publication.time_ns);
+        put(&mut self.fates, place(number), Fate::Undelivered(publication.session));
+        put(&mut self.publications, place(number), publication);
         number
     }
 
-    /// The oldest publication, where it has waited long enough or there are too many.
-    fn remove_old(&mut self, now_ns: i64) -> Option<Publication> {
-        let oldest = self.publications.front()?;
-        if self.publications.len() <= PUBLICATIONS && now_ns - oldest.time_ns <= WAIT_NS {
+    /// Forgets the oldest publication, where it has waited long enough or there is no room for one more. Returns what became of it.
+    #[inline]
+    fn forget_old(&mut self, now_ns: i64) -> Option<Fate> {
+        let is_full = self.next - self.first >= PUBLICATIONS as u64;
+        let oldest_ns = self.times_ns.get(place(self.first)).filter(|_| self.is_known(self.first))?;
+        if !is_full && now_ns - oldest_ns <= WAIT_NS {
             return None;
         }
-        self.remove_oldest()
+        self.forget_oldest()
     }
 
-    fn remove_oldest(&mut self) -> Option<Publication> {
-        let publication = self.publications.pop_front()?;
+    fn forget_oldest(&mut self) -> Option<Fate> {
+        let number = self.first;
+        let fate = *self.fates.get(place(number)).filter(|_| self.is_known(number))?;
         self.first += 1;
-        Some(publication)
+        if fate == Fate::DeliveredToMany {
+            self.more.remove(&number);
+        }
+        Some(fate)
     }
 
-    /// The earliest publication of `key` behind the last that was delivered to `session`.
-    fn find(&mut self, key: Key, session: u32) -> Option<&mut Publication> {
+    fn was_delivered_to(&self, number: u64, publication: &Publication, session: u32) -> bool {
+        let noted = publication.delivered_to.iter().take(publication.deliveries as usize);
+        let more = if publication.deliveries as usize > RECEIVERS { self.more.get(&number) } else { None };
+        noted.chain(more.into_iter().flatten()).any(|&receiver| receiver == session)
+    }
+
+    /// Takes the earliest publication of `key` behind the last that was delivered to `session`: it is delivered now.
+    fn deliver(&mut self, key: Key, session: u32) -> Option<Publication> {
         let mut found = None;
-        let mut next = *self.lists.get(key.list())?;
-        while let Some((number, publication)) = next.and_then(|number| Some((number, self.get_mut(number)?))) {
+        let mut number = *self.lists.get(key.list())?;
+        while self.is_known(number) {
+            let publication = self.publications.get(place(number))?;
             if publication.key == key {
-                if publication.delivered_to.contains(&session) {
+                if self.was_delivered_to(number, publication, session) {
                     break;
                 }
                 found = Some(number);
             }
-            next = publication.before;
+            number = publication.before;
         }
-        self.get_mut(found?)
+        self.note_delivery(found?, session)
+    }
+
+    fn note_delivery(&mut self, number: u64, session: u32) -> Option<Publication> {
+        let (publication, fate) = (self.publications.get_mut(place(number))?, self.fates.get_mut(place(number))?);
+        match publication.delivered_to.get_mut(publication.deliveries as usize) {
+            Some(receiver) => (*receiver, *fate) = (session, Fate::Delivered),
+            None => {
+                self.more.entry(number).or_default().push(session);
+                *fate = Fate::DeliveredToMany;
+            }
+        }
+        publication.deliveries += 1;
+        Some(*publication)
     }
 }
 
 impl Exchanges {
     /// A publisher's message reaches the broker in `exchange`: deliveries of it may follow.
     pub fn publish(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) -> PublicationId {
-        while let Some(old) = self.links.remove_old(at.time_ns) {
-            self.report_undelivered(&old);
+        while let Some(fate) = self.links.forget_old(at.time_ns) {
+            self.report_fate(fate);
         }
         PublicationId(self.links.add(Publication {
             key: Key::of(message),
-            before: None,
             exchange: exchange.number,
             session: at.session,
             time_ns: at.time_ns,
             parts: message.parts(),
-            delivered_to: Vec::new(),
+            ..Publication::default()
         }))
     }
 
     /// More bytes of the publisher's leg: acknowledgements, retransmissions.
     pub fn add_to_leg(&mut self, publication: PublicationId, message: &Message) {
-        let parts = message.parts();
-        let Some(publication) = self.links.get_mut(publication.0) else { return };
+        let (number, parts) = (publication.0, message.parts());
+        let Some(publication) = self.links.get_mut(number) else { return };
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;
         }
-        let publisher = publication.session;
-        for &session in &publication.delivered_to {
-            self.events.push(Event::PublisherLeg { session, from: Side::Server, publisher, parts });
-        }
+        let Publication { session: publisher, delivered_to, deliveries, .. } = *publication;
+        let noted = delivered_to.into_iter().take(deliveries as usize);
+        let more = if deliveries as usize > RECEIVERS { self.links.more.get(&number) } else { None };
+        let legs = noted.chain(more.into_iter().flatten().copied());
+        self.events.extend(legs.map(|session| Event::PublisherLeg { session, from: Side::Server, publisher, parts }));
     }
 
     /// The broker delivers a message in `exchange`: links it with its publication, where that is in the capture.
     pub fn deliver_publication(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) {
-        let Some(publication) = self.links.find(Key::of(message), at.session) else { return };
-        publication.delivered_to.push(at.session);
-        let (number, delay_ns, parts) = (publication.exchange, at.time_ns - publication.time_ns, publication.parts);
-        self.events.push(Event::PublisherLeg { session: at.session, from: Side::Server, publisher: publication.session, parts });
-        self.deliver(exchange, number, delay_ns);
+        let Some(publication) = self.links.deliver(Key::of(message), at.session) else { return };
+        let Publication { exchange: number, time_ns, parts, session: publisher, .. } = publication;
+        self.events.push(Event::PublisherLeg { session: at.session, from: Side::Server, publisher, parts });
+        self.deliver(exchange, number, at.time_ns - time_ns);
     }
 
     /// The capture ends: what still waits for a delivery got none.
     pub(super) fn finish_links(&mut self) {
-        while let Some(old) = self.links.remove_oldest() {
-            self.report_undelivered(&old);
+        while let Some(fate) = self.links.forget_oldest() {
+            self.report_fate(fate);
         }
     }
 
-    fn report_undelivered(&mut self, publication: &Publication) {
-        if publication.delivered_to.is_empty() {
-            self.events.push(Event::Undelivered { session: publication.session });
+    fn report_fate(&mut self, fate: Fate) {
+        if let Fate::Undelivered(session) = fate {
+            self.events.push(Event::Undelivered { session });
         }
     }
 }
@@ -164,14 +242,11 @@ mod tests {
     use super::*;
 
     fn publication(subject: u64, exchange: u64, time_ns: i64) -> Publication {
-        let key = Key { subject, payload: 1 };
-        Publication { key, before: None, exchange, session: 0, time_ns, parts: Parts::default(), delivered_to: Vec::new() }
+        Publication { key: Key { subject, payload: 1 }, exchange, time_ns, session: 3, ..Publication::default() }
     }
 
     fn deliver(links: &mut Links, subject: u64, session: u32) -> Option<u64> {
-        let found = links.find(Key { subject, payload: 1 }, session)?;
-        found.delivered_to.push(session);
-        Some(found.exchange)
+        links.deliver(Key { subject, payload: 1 }, session).map(|publication| publication.exchange)
     }
 
     #[test]
@@ -187,12 +262,39 @@ mod tests {
     }
 
     #[test]
+    fn any_number_of_subscribers_gets_a_message_once() {
+        let mut links = Links::default();
+        links.add(publication(5, 10, 0));
+
+        for _ in 0..2 {
+            let first_time = (0..9).map(|session| deliver(&mut links, 5, session)).collect::<Vec<_>>();
+            assert!(first_time.iter().all(|exchange| *exchange == Some(10)) || first_time.iter().all(Option::is_none));
+        }
+        assert_eq!((None, Some(Fate::DeliveredToMany), true), (deliver(&mut links, 5, 8), links.forget_oldest(), links.more.is_empty()));
+    }
+
+    #[test]
     fn what_has_waited_long_enough_is_forgotten() {
         let mut links = Links::default();
         links.add(publication(5, 10, 0));
         links.add(publication(5, 11, WAIT_NS));
 
-        assert_eq!(Some(10), links.remove_old(WAIT_NS + 1).map(|old| old.exchange));
-        assert_eq!((None, Some(11)), (links.remove_old(WAIT_NS + 1).map(|old| old.exchange), deliver(&mut links, 5, 7)));
+        assert_eq!(Some(Fate::Undelivered(3)), links.forget_old(WAIT_NS + 1));
+        assert_eq!((None, Some(11)), (links.forget_old(WAIT_NS + 1), deliver(&mut links, 5, 7)));
+    }
+
+    #[test]
+    fn the_oldest_makes_room_when_all_places_are_taken() {
+        let mut links = Links::default();
+        let last = 3 * PUBLICATIONS as u64;
+        let forgotten = (1..=last).filter(|&exchange| {
+            let is_forgotten = links.forget_old(0).is_some();
+            links.add(publication(exchange, exchange, 0));
+            is_forgotten
+        });
+
+        assert_eq!(2 * PUBLICATIONS, forgotten.count());
+        let oldest = last - PUBLICATIONS as u64;
+        assert_eq!([None, Some(oldest + 1), Some(last)], [oldest, oldest + 1, last].map(|subject| deliver(&mut links, subject, 7)));
     }
 }

@@ -4,7 +4,7 @@ mod links;
 mod open;
 
 pub use links::PublicationId;
-pub use open::{Event, Exchange, ExchangeId, Exchanges, Timing};
+pub use open::{Event, Exchange, ExchangeId, Exchanges, Outcome, Sample, Timing};
 
 /// Where and when a message became complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,10 +25,10 @@ pub enum Acknowledgement {
     /// Neither data that asks for one nor one.
     #[default]
     None,
-    /// Data in this exchange, which its receiver has to acknowledge (CON, QoS 1, QoS 2).
-    Expected(ExchangeId),
-    /// The receiver's (last) acknowledgement of the data of this exchange (ACK, PUBACK, PUBCOMP): Time2 of Study A.
-    Given(ExchangeId),
+    /// Data in the message's exchange, which its receiver has to acknowledge (CON, QoS 1, QoS 2).
+    Expected,
+    /// The receiver's (last) acknowledgement of the data of the message's exchange (ACK, PUBACK, PUBCOMP): Time2 of Study A.
+    Given,
 }
 
 /// What a message is in its exchange.

@@ -19,6 +19,8 @@ pub enum Timing {
     AckRtt,
     /// First transmission to response.
     Rtt,
+    /// Both at once: the acknowledgement is, or brings, the response.
+    AckAndRtt,
     /// Publisher's PUBLISH to its delivery.
     Delay,
     /// Notification to notification, request to request for one resource.
@@ -30,18 +32,70 @@ pub enum Timing {
 }
 
 impl Timing {
+    /// The times of the table `timings` that a sample counts for.
+    #[must_use]
+    pub const fn parts(self) -> &'static [Self] {
+        match self {
+            Self::AckRtt => &[Self::AckRtt],
+            Self::Rtt => &[Self::Rtt],
+            Self::AckAndRtt => &[Self::AckRtt, Self::Rtt],
+            Self::Delay => &[Self::Delay],
+            Self::Interval => &[Self::Interval],
+            Self::TcpHandshake => &[Self::TcpHandshake],
+            Self::TcpAck => &[Self::TcpAck],
+        }
+    }
+
     /// The name in the table `timings`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::AckRtt => "ack_rtt",
             Self::Rtt => "rtt",
+            Self::AckAndRtt => "ack_rtt, rtt",
             Self::Delay => "delay",
             Self::Interval => "interval",
             Self::TcpHandshake => "tcp_handshake",
             Self::TcpAck => "tcp_ack",
         }
     }
+}
+
+/// How an exchange ended, as far as sessions count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With its answer.
+    Complete,
+    /// Without.
+    Unanswered,
+    /// By a RST.
+    Reset,
+    /// In another way.
+    Other,
+}
+
+impl Outcome {
+    fn of(word: &str) -> Self {
+        match word {
+            "complete" => Self::Complete,
+            "unanswered" => Self::Unanswered,
+            "reset" => Self::Reset,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A measured time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Which time.
+    pub timing: Timing,
+    /// Kind of exchange; empty for TCP's.
+    pub kind: &'static str,
+    /// The time.
+    pub time_ns: i64,
+    /// Whether the exchange's first message was sent again, so that the sample is ambiguous (Karn; trap 8).
+    pub is_retransmitted: bool,
 }
 
 /// What the exchanges tell the sessions.
@@ -51,21 +105,15 @@ pub enum Event {
     Sample {
         /// Session it counts for.
         session: u32,
-        /// Which time.
-        timing: Timing,
-        /// Kind of exchange.
-        kind: &'static str,
         /// The time.
-        time_ns: i64,
-        /// Whether the exchange's first message was sent again, so that the sample is ambiguous (Karn; trap 8).
-        is_retransmitted: bool,
+        sample: Sample,
     },
     /// An exchange ended.
     Ended {
         /// Its session.
         session: u32,
-        /// How: complete, unanswered, reset, …
-        outcome: &'static str,
+        /// How.
+        outcome: Outcome,
     },
     /// Bytes of a publisher's leg that count for a subscriber's session (metrics.md, formula 4).
     PublisherLeg {
@@ -83,6 +131,20 @@ pub enum Event {
         /// The publisher's session.
         session: u32,
     },
+}
+
+impl Event {
+    /// The session that it counts for.
+    #[inline]
+    #[must_use]
+    pub const fn session(&self) -> u32 {
+        match *self {
+            Self::Sample { session, .. }
+            | Self::Ended { session, .. }
+            | Self::PublisherLeg { session, .. }
+            | Self::Undelivered { session } => session,
+        }
+    }
 }
 
 /// An exchange as it is known so far. Times are of first transmissions.
@@ -269,8 +331,15 @@ impl Exchanges {
     fn sample(&mut self, id: ExchangeId, timing: Timing, time_ns: i64) {
         let Some(exchange) = self.get(id) else { return };
         let is_retransmitted = exchange.is_opening_repeated && matches!(timing, Timing::AckRtt | Timing::Rtt);
-        let event = Event::Sample { session: exchange.session, timing, kind: exchange.kind, time_ns, is_retransmitted };
-        self.events.push(event);
+        let session = exchange.session;
+        let sample = Sample { timing, kind: exchange.kind, time_ns, is_retransmitted };
+        let acknowledged = Sample { timing: Timing::AckRtt, ..sample };
+        match self.events.last_mut() {
+            Some(Event::Sample { session: of, sample: last }) if timing == Timing::Rtt && (*of, *last) == (session, acknowledged) => {
+                last.timing = Timing::AckAndRtt;
+            }
+            _ => self.events.push(Event::Sample { session, sample }),
+        }
     }
 
     /// Reports an event that is not of one exchange.
@@ -284,7 +353,7 @@ impl Exchanges {
         if exchange.outcome.is_empty() {
             exchange.outcome = outcome;
             let session = exchange.session;
-            self.events.push(Event::Ended { session, outcome });
+            self.events.push(Event::Ended { session, outcome: Outcome::of(outcome) });
         }
     }
 
@@ -309,8 +378,9 @@ impl Exchanges {
     }
 
     /// What happened since the last call.
-    pub fn take_events(&mut self, into: &mut Vec<Event>) {
-        into.append(&mut self.events);
+    #[inline]
+    pub fn take_events(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.drain(..)
     }
 
     /// The exchanges that were let go since the last call.

@@ -1,16 +1,17 @@
 //! Where a conversation's messages arrive: they are placed in exchanges, counted in sessions and handed to the sinks.
 
-use super::back::Sealed;
+use super::back::{Ends, Sealed};
+use super::books::Books;
 use super::{Options, Sink};
-use crate::exchanges::{Event, Exchange, Exchanges, Moment, Placement};
+use crate::exchanges::{Exchange, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::note::{self, Notes};
-use crate::packet::Endpoint;
+use crate::packet::Headers;
 use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
 use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
-use crate::sessions::{without_message, Sessions};
+use crate::sessions::{add, without_message, Count, Entry, Kind, PartSums, Words};
 use crate::span::Piece;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub struct Rooms<'s> {
     /// Open exchanges.
     pub exchanges: Exchanges,
     /// Sums.
-    pub sessions: Sessions,
+    pub books: Books,
     /// Notes of the second half.
     pub notes: Notes,
     /// Who takes rows.
@@ -34,15 +35,14 @@ pub struct Rooms<'s> {
     pub sealed: Vec<Sealed>,
     /// The row of the protocol that the connection goes on in.
     pub goes_on_in: Option<&'static str>,
-    events: Vec<Event>,
 }
 
 impl<'s> Rooms<'s> {
     /// Rooms with nothing in them.
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
-        let (sessions, notes) = (Sessions::default(), Notes::default());
-        Self { options, exchanges, sessions, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None, events: Vec::new() }
+        let (books, notes) = (Books::new(options.choices), Notes::default());
+        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
     }
 
     /// The name of an input.
@@ -51,17 +51,21 @@ impl<'s> Rooms<'s> {
     }
 
     /// Passes on what the exchanges have to report.
-    #[inline]
     pub fn take_events(&mut self) {
-        self.exchanges.take_events(&mut self.events);
-        for event in self.events.drain(..) {
-            self.sessions.take(&event);
+        for event in self.exchanges.take_events() {
+            self.books.post_event(event);
         }
-        if self.options.wants_exchanges {
-            for exchange in self.exchanges.take_ended() {
-                if !self.options.shares(exchange.session) {
-                    continue;
-                }
+        self.hand_over_ended();
+    }
+
+    /// Hands the exchanges that ended to whom wants their rows.
+    #[inline]
+    fn hand_over_ended(&mut self) {
+        if !self.options.wants_exchanges {
+            return;
+        }
+        for exchange in self.exchanges.take_ended() {
+            if self.options.shares(exchange.session) {
                 let row = self.exchange_row(exchange);
                 self.sink.exchange(&row);
             }
@@ -117,18 +121,14 @@ pub struct Desk<'a, 's> {
     pub protocol: &'static Protocol,
     /// Its session.
     pub session: u32,
-    /// Wireshark's stream index.
-    pub stream: u32,
-    /// "udp" or "tcp".
-    pub transport: &'static str,
+    /// Its stream.
+    pub ends: &'a Ends,
     /// Which input the packet came from.
     pub file: u16,
-    /// The client's endpoint.
-    pub client: Endpoint,
-    /// The server's endpoint.
-    pub server: Endpoint,
     /// Frames of the packet's earlier fragments.
     pub earlier_frames: &'a [u64],
+    /// The protocol version that its messages told last.
+    pub told: &'a mut Option<&'static str>,
     /// Whether what its records carry is of a protocol that is decoded.
     pub has_inside: bool,
     /// What was opened in the packet.
@@ -144,9 +144,30 @@ impl Desk<'_, '_> {
 
     /// A record that holds nothing.
     pub fn empty_record(&mut self, from: Side, piece: &Piece) {
-        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
-            session.unassigned(from, &without_message(&piece.headers, 0));
+        self.leave_unassigned(from, &piece.headers, 0, 0);
+    }
+
+    fn leave_unassigned(&mut self, from: Side, headers: &Headers, bytes: u64, missing: u64) {
+        let mut sums = PartSums::default();
+        add(&mut sums, &without_message(headers, u32::try_from(bytes).unwrap_or(u32::MAX)));
+        self.rooms.books.post(self.session, from, Entry::Unassigned(Box::new(sums), missing));
+    }
+
+    /// Puts a message down in the books. Returns whether it counts as data.
+    #[inline]
+    fn count(&mut self, message: &Message, placement: &Placement, from: Side) -> bool {
+        let row = &message.row;
+        let books = &mut self.rooms.books;
+        if let Some(words) = Words::of(message, self.told) {
+            books.post(self.session, from, Entry::Tells(words));
         }
+        if let Some(bytes) = row.field_section_bytes {
+            books.post(self.session, from, Entry::FieldSection(bytes, row.option_bytes));
+        }
+        let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
+        let events = self.rooms.exchanges.take_events();
+        let count = Count::new(message, kind, placement, self.session, events, |event| books.post_event(event));
+        books.post(self.session, from, Entry::Message(count))
     }
 
     /// Whether a record was opened, so that what it holds is to be counted instead.
@@ -198,8 +219,8 @@ impl Desk<'_, '_> {
     fn hand_to_sink(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
         message.row.file = self.rooms.file(self.file);
         let (source, destination) = match from {
-            Side::Client => (self.client, self.server),
-            Side::Server => (self.server, self.client),
+            Side::Client => (self.ends.client, self.ends.server),
+            Side::Server => (self.ends.server, self.ends.client),
         };
         (message.row.source_address, message.row.source_port) = (source.address, source.port);
         (message.row.destination_address, message.row.destination_port) = (destination.address, destination.port);
@@ -230,17 +251,15 @@ impl Receiver for Desk<'_, '_> {
         self.unmask(message);
         let row = &mut message.row;
         row.protocol = message.other_protocol.unwrap_or(self.protocol.name);
-        (row.transport, row.direction) = (self.transport, from.direction());
-        (row.session, row.stream, row.message) = (Some(self.session), self.stream, self.rooms.messages);
+        (row.transport, row.direction) = (self.ends.transport, from.direction());
+        (row.session, row.stream, row.message) = (Some(self.session), self.ends.index, self.rooms.messages);
         self.rooms.messages += 1;
         let is_whole = row.malformed.get().is_none();
         let placement = if is_whole { self.pairing.place(message, from, &moment, &mut self.rooms.exchanges) } else { Placement::default() };
         message.row.exchange = placement.exchange.map(|exchange| exchange.number);
         message.row.is_retransmission = placement.is_retransmission;
-        self.rooms.take_events();
-        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
-            session.message(message, &placement, from, &self.rooms.options.choices);
-        }
+        message.row.is_data = self.count(message, &placement, from);
+        self.rooms.hand_over_ended();
         self.note_facts(message);
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages_of(self.session) {
@@ -250,10 +269,7 @@ impl Receiver for Desk<'_, '_> {
 
     fn unassigned(&mut self, remainder: &Remainder, from: Side) {
         self.note(remainder.why, remainder.frame, || format!("{} bytes", remainder.bytes + remainder.missing));
-        if let Some(session) = self.rooms.sessions.get_mut(self.session) {
-            session.row.lost_bytes += remainder.missing;
-            session.unassigned(from, &without_message(&remainder.headers, remainder.bytes));
-        }
+        self.leave_unassigned(from, &remainder.headers, remainder.bytes, remainder.missing);
     }
 }
 

@@ -4,20 +4,53 @@ use crate::capture::{FileInfo, Source};
 use crate::envelope::{Opened, Opener};
 use crate::error::Error;
 use crate::note::{Notes, TIME_JUMP};
-use crate::packet::{OtherFrame, Packet};
+use crate::packet::{OtherFrame, Packet, TcpHeader, Transport};
 use crate::transport::{Seat, StreamTable};
+use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Packets that travel together from the first half to the second.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Each packet, its stream, and where its captured payload stands in `bytes`.
-    pub packets: Vec<(Packet, Seat, std::ops::Range<usize>)>,
+    /// The packets.
+    pub packets: Vec<Arrival>,
     /// The payloads.
     pub bytes: Vec<u8>,
 }
 
+/// A packet and what the first half knows of it.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The packet.
+    pub packet: Packet,
+    /// Its stream.
+    pub seat: Seat,
+    /// What tells it from the packet before it, see [`digest`].
+    pub digest: u64,
+    /// Where its captured payload stands in the batch's bytes.
+    pub range: std::ops::Range<usize>,
+}
+
+/// A hash of what two packets have alike where one is a copy that the capture took of the other: IP identification, TCP header, the payload's length
+/// and beginning.
+#[inline]
+fn digest(packet: &Packet, payload: &[u8]) -> u64 {
+    let header = match packet.transport {
+        Transport::Tcp(header) => header,
+        Transport::Udp => TcpHeader::default(),
+    };
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(u64::from(header.sequence) << 32 | u64::from(header.acknowledgment));
+    hasher.write_u64(u64::from(header.flags) << 32 | u64::from(header.window) << 16 | u64::from(header.maximum_segment_bytes.unwrap_or(0)));
+    hasher.write_u64(u64::from(packet.payload_bytes) << 16 | u64::from(packet.ip_identification.unwrap_or(0)));
+    hasher.write(payload.get(..DIGESTED).unwrap_or(payload));
+    hasher.finish()
+}
+
+/// Bytes at a payload's start that count for its packet's digest.
+const DIGESTED: usize = 16;
 /// Packets in a batch: few enough to stay in the processor's cache.
 const PACKETS: usize = 1024;
 /// Payload bytes in a batch.
@@ -33,7 +66,8 @@ impl Batch {
     fn push(&mut self, packet: Packet, seat: Seat, payload: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(payload);
-        self.packets.push((packet, seat, start..self.bytes.len()));
+        let digest = digest(&packet, payload);
+        self.packets.push(Arrival { packet, seat, digest, range: start..self.bytes.len() });
     }
 
     /// Makes it empty, to be filled again.

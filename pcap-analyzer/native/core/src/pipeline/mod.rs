@@ -1,6 +1,8 @@
-//! The one pass: source, rooms in order, sinks that were asked for. Frames are read and opened in one thread, all else happens in another.
+//! The one pass: source, rooms in order, sinks that were asked for. Of a capture that is not small frames are read and opened in one thread, messages
+//! found in another, and sums added up in a third.
 
 mod back;
+mod books;
 mod desk;
 mod front;
 mod single;
@@ -18,6 +20,7 @@ use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
 use back::Back;
+use books::Post;
 use front::{Batch, Front, FrontOutcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -128,7 +131,7 @@ pub struct Outcome {
 }
 
 /// Batches on their way between the two threads.
-const BATCHES: usize = 4;
+const BATCHES: usize = 8;
 
 /// Reads captures from one end to the other.
 ///
@@ -176,19 +179,25 @@ impl Pass {
         let mut back = Back::new(options, names, sink, pdml);
         begun.iter().for_each(|batch| back.take(batch));
         drop(begun);
-        let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_two_threads(front, &mut back)? };
+        let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_threads(front, &mut back, options)? };
         let mut outcome = back.finish()?;
         outcome.join(front);
         Ok(outcome)
     }
 }
 
-/// The rest of a capture: one thread reads, this one does all else.
-fn in_two_threads(front: Front, back: &mut Back<'_>) -> Result<FrontOutcome, Error> {
+/// The rest of a capture: one thread reads, this one finds messages, and where nobody wants their rows another one keeps the books.
+fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<FrontOutcome, Error> {
     let (batches, arriving) = sync_channel::<Batch>(BATCHES);
     let (back_again, spare) = channel::<Batch>();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || front.run(&batches, &spare));
+        let keeper = (!options.wants_messages).then(|| {
+            let (batches, arriving) = sync_channel(BATCHES);
+            let (back_again, spare) = channel();
+            let sessions = back.hand_books_over(Post { batches, spare });
+            scope.spawn(move || books::keep(sessions, &arriving, &back_again))
+        });
         for mut batch in arriving {
             back.take(&batch);
             batch.clear();
@@ -197,12 +206,16 @@ fn in_two_threads(front: Front, back: &mut Back<'_>) -> Result<FrontOutcome, Err
                 break;
             }
         }
+        if let Some(keeper) = keeper {
+            back.flush_books();
+            back.take_books_back(keeper.join().map_err(|_| broken())?);
+        }
         reader.join().unwrap_or_else(|_| Err(broken()))
     })
 }
 
 fn broken() -> Error {
-    failed(ErrorKind::Damaged, String::new(), "the reading thread failed".to_owned(), "report this with the capture")
+    failed(ErrorKind::Damaged, String::new(), "a thread failed".to_owned(), "report this with the capture")
 }
 
 fn no_tshark(options: &Options, error: &std::io::Error) -> Error {

@@ -193,7 +193,7 @@ impl Outcome {
 
     /// Rows of the table `kinds`.
     pub fn kind_rows(&self) -> impl Iterator<Item = kinds::Row> + '_ {
-        self.sessions.all().flat_map(crate::sessions::Session::kind_rows)
+        self.sessions.all().flat_map(|session| self.sessions.kind_rows(session))
     }
 
     /// Rows of the table `timings`.

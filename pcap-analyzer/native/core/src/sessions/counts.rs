@@ -1,8 +1,10 @@
 //! What is counted of one session: integers only.
 
+use super::entries::{Control, Count, Entry, Is, Why, Words};
+use super::kinds::{KindId, Kinds};
 use super::samples::Samples;
-use crate::exchanges::{Acknowledgement, ExchangeId, Placement, Timing};
-use crate::message::{Message, Parts, Side};
+use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
+use crate::message::{Parts, Side};
 use crate::packet::{Endpoint, Headers};
 
 /// The nine parts of bytes on the wire, as sums.
@@ -19,12 +21,10 @@ pub fn add(sums: &mut PartSums, parts: &Parts) {
 /// The parts of bytes that are no message: headers, and the rest as opaque.
 #[inline]
 #[must_use]
-pub fn without_message(headers: &Headers, bytes: u64) -> PartSums {
+pub const fn without_message(headers: &Headers, bytes: u32) -> Parts {
     let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, compressed_bytes } = *headers;
-    let outer = [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes].map(u64::from);
-    let [link, padding, ip, transport, security, header] = outer;
-    let opaque = if compressed_bytes > 0 { compressed_bytes.into() } else { bytes };
-    [link, padding, ip, transport, security, header, 0, 0, opaque]
+    let opaque = if compressed_bytes > 0 { compressed_bytes } else { bytes };
+    [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, 0, 0, opaque]
 }
 
 /// Adds sums to sums.
@@ -40,12 +40,8 @@ pub fn add_sums(sums: &mut PartSums, more: &PartSums) {
 pub struct KindCount {
     /// Who sends them.
     pub from: Side,
-    /// See the table `kinds`.
-    pub protocol: &'static str,
-    /// See the table `kinds`.
-    pub kind: &'static str,
-    /// See the table `kinds`.
-    pub variant: &'static str,
+    /// Their kind.
+    pub kind: KindId,
     /// Messages.
     pub messages: u64,
     /// Smallest message, the protocol's own bytes.
@@ -71,8 +67,8 @@ pub struct Direction {
     pub data_last_ns: Option<i64>,
     /// Time of the receiver's acknowledgement of the last data message.
     pub data_last_ack_ns: Option<i64>,
-    /// The last data message's exchange, where an acknowledgement is expected.
-    pub last_data: Option<ExchangeId>,
+    /// Number (see [`Count::exchange`]) of the last data message's exchange, where an acknowledgement is expected.
+    pub last_data: Option<u64>,
     /// Bytes sent by this side since Time2.
     since_time2: PartSums,
     /// Bytes of the data-carrying messages.
@@ -93,7 +89,7 @@ enum Stop {
     #[default]
     Not,
     /// The last one is there; its acknowledgement is still to come.
-    Awaiting(ExchangeId),
+    Awaiting(u64),
     Stopped,
 }
 
@@ -154,12 +150,12 @@ impl Session {
         }
     }
 
-    /// What its records hold is seen from now on, and is of `protocol`: what is known of the security protocol is its protection.
-    pub fn opens(&mut self, protocol: &'static str) {
+    /// What its records hold is of `protocol`; where they were opened, what is known of the security protocol is its protection.
+    pub(super) fn carries(&mut self, protocol: &'static str, is_opened: bool) {
         self.row.protocol = protocol;
-        let words: Vec<&str> = [self.row.version.get(), self.row.cipher_suite.get()].into_iter().flatten().collect();
-        let protection = words.join(" ");
-        if self.row.security.get().is_none() {
+        if is_opened && self.row.security.get().is_none() {
+            let words: Vec<&str> = [self.row.version.get(), self.row.cipher_suite.get()].into_iter().flatten().collect();
+            let protection = words.join(" ");
             self.row.security.set(&protection);
         }
     }
@@ -171,13 +167,21 @@ impl Session {
         self.stop == Stop::Stopped
     }
 
-    /// Reads a little of everything that counting a message writes to.
+    /// Reads a little of everything that counting writes to.
     #[inline]
     #[must_use]
-    pub fn touch(&self) -> u64 {
-        let directions =
-            self.directions.iter().fold(self.row.messages, |sum, direction| sum ^ direction.data_bytes ^ direction.control_frames);
-        self.kinds.last().map_or(0, |kind| kind.messages) ^ self.timings.first().map_or(0, |(_, kind, _)| kind.len() as u64) ^ directions
+    pub(super) fn touch(&self, from: Side, entry: &Entry) -> u64 {
+        let sample = match entry {
+            Entry::Message(count) => count.sample.as_ref(),
+            Entry::Control(control) => control.sample.as_ref(),
+            Entry::Event(Event::Sample { sample, .. }) => Some(sample),
+            _ => None,
+        };
+        let samples = sample.and_then(|sample| self.timings.iter().find(|(timing, _, _)| *timing == sample.timing));
+        let direction = self.directions.get(from.index());
+        samples.map_or(0, |(_, _, samples)| samples.touch())
+            ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
+            ^ self.kinds.last().map_or(self.row.messages, |kind| kind.messages)
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -188,73 +192,68 @@ impl Session {
         }
     }
 
-    /// Counts a message.
+    /// Counts a message. Returns whether it counts as data.
     #[inline]
-    pub fn message(&mut self, message: &mut Message, placement: &Placement, from: Side, choices: &Choices) {
-        if self.is_stopped() || self.is_behind_stop(from, placement) {
+    pub(super) fn message(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
+        self.sample(count.sample.as_ref());
+        if let Some(outcome) = count.ended {
+            self.ended(outcome);
+        }
+        if self.is_stopped() || self.is_behind_stop(from, count) {
             self.row.messages_after_stop += 1;
-            return;
+            return false;
         }
         self.row.messages += 1;
-        self.row.frame_last = message.frame;
-        self.row.time_last_ns = message.time_ns;
-        self.row.retransmissions += u64::from(placement.is_retransmission);
-        self.row.malformed += u64::from(message.malformed.get().is_some());
-        if let Some(bytes) = message.field_section_bytes {
-            self.row.field_section_bytes += u64::from(bytes);
-            self.row.field_block_bytes += u64::from(message.option_bytes);
-        }
-        self.learn(message, from);
-        self.count_kind(message, from);
-        let parts = message.parts();
-        add(&mut self.direction(from).since_time2, &parts);
-        self.count_data(message, placement, from, choices, &parts);
-        self.count_acknowledgement(message.time_ns, placement, from);
+        self.row.frame_last = count.frame;
+        self.row.time_last_ns = count.time_ns;
+        self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
+        self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
+        self.learn(count, from);
+        self.count_kind(count, from);
+        add(&mut self.direction(from).since_time2, &count.parts);
+        let is_data = self.count_data(count, from, choices);
+        self.count_acknowledgement(count, from);
+        is_data
     }
 
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
-    fn is_behind_stop(&self, from: Side, placement: &Placement) -> bool {
+    fn is_behind_stop(&self, from: Side, count: &Count) -> bool {
         let Stop::Awaiting(exchange) = self.stop else { return false };
         let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.last_data == Some(exchange));
-        sends_data && placement.exchange != Some(exchange)
+        sends_data && count.exchange != exchange
     }
 
     #[inline]
-    fn count_data(&mut self, message: &mut Message, placement: &Placement, from: Side, choices: &Choices, parts: &Parts) {
+    fn count_data(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
         if choices.receiver == Some(from) {
-            return;
+            return false;
         }
-        let sent_bytes = message.uncompressed_bytes.unwrap_or(message.payload_bytes);
-        let payload_bytes = if placement.is_data { Some(sent_bytes) } else { hidden_payload(message, choices) };
-        let Some(payload_bytes) = payload_bytes else { return };
-        let saved_bytes = message.uncompressed_bytes.map_or(0, |bytes| i64::from(bytes) - i64::from(message.payload_bytes));
-        message.row.is_data = true;
+        let payload_bytes = if count.is.has(Is::DATA) { Some(count.sent_bytes) } else { hidden_payload(count, choices) };
+        let Some(payload_bytes) = payload_bytes else { return false };
+        let [.., wire_bytes, _] = count.parts;
         self.is_data_seen = true;
-        let time_ns = message.time_ns;
         let direction = self.direction(from);
         direction.data_messages += 1;
         direction.data_bytes += u64::from(payload_bytes);
-        direction.data_saved_bytes += saved_bytes;
-        direction.data_first_ns.get_or_insert(time_ns);
-        direction.data_last_ns = Some(time_ns);
+        direction.data_saved_bytes += i64::from(count.sent_bytes) - i64::from(wire_bytes);
+        direction.data_first_ns.get_or_insert(count.time_ns);
+        direction.data_last_ns = Some(count.time_ns);
         direction.data_last_ack_ns = None;
-        direction.last_data = match placement.acknowledgement {
-            Acknowledgement::Expected(exchange) => Some(exchange),
-            _ => None,
-        };
-        add(&mut direction.data_parts, parts);
+        direction.last_data = (count.acknowledgement == Acknowledgement::Expected).then_some(count.exchange);
+        add(&mut direction.data_parts, &count.parts);
         direction.since_time2 = PartSums::default();
         if choices.stop_after == Some(direction.data_messages) {
             self.stop = direction.last_data.map_or(Stop::Stopped, Stop::Awaiting);
         }
+        true
     }
 
     #[inline]
-    fn count_acknowledgement(&mut self, time_ns: i64, placement: &Placement, from: Side) {
-        let Acknowledgement::Given(exchange) = placement.acknowledgement else { return };
+    fn count_acknowledgement(&mut self, count: &Count, from: Side) {
+        let Count { acknowledgement: Acknowledgement::Given, exchange, .. } = *count else { return };
         let direction = self.direction(from.peer());
         if direction.last_data == Some(exchange) && direction.data_last_ack_ns.is_none() {
-            direction.data_last_ack_ns = Some(time_ns);
+            direction.data_last_ack_ns = Some(count.time_ns);
             direction.since_time2 = PartSums::default();
         }
         if self.stop == Stop::Awaiting(exchange) {
@@ -263,52 +262,58 @@ impl Session {
     }
 
     #[inline]
-    fn count_kind(&mut self, message: &Message, from: Side) {
-        let row = &message.row;
-        let own = row.header_bytes + row.option_bytes + row.payload_bytes + row.opaque_bytes;
-        let is_same =
-            |count: &KindCount| count.from == from && is_same_word(count.kind, row.kind) && is_same_word(count.variant, row.variant);
-        let at = self.kinds.iter().position(|count| is_same(count) && is_same_word(count.protocol, row.protocol)).unwrap_or_else(|| {
-            let (protocol, kind, variant) = (row.protocol, row.kind, row.variant);
-            let (bytes_min, bytes_max) = (u32::MAX, 0);
-            self.kinds.push(KindCount { from, protocol, kind, variant, messages: 0, bytes_min, bytes_max, parts: [0; 9] });
+    fn count_kind(&mut self, count: &Count, from: Side) {
+        let [_, _, _, _, _, own @ ..] = count.parts;
+        let own = own.iter().sum();
+        let at = self.kinds.iter().position(|known| known.kind == count.kind && known.from == from).unwrap_or_else(|| {
+            self.kinds.push(KindCount { from, kind: count.kind, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts: [0; 9] });
             self.kinds.len() - 1
         });
-        let Some(count) = self.kinds.get_mut(at) else { return };
-        count.messages += 1;
-        count.bytes_min = count.bytes_min.min(own);
-        count.bytes_max = count.bytes_max.max(own);
-        add(&mut count.parts, &message.parts());
+        let Some(sums) = self.kinds.get_mut(at) else { return };
+        sums.messages += 1;
+        sums.bytes_min = sums.bytes_min.min(own);
+        sums.bytes_max = sums.bytes_max.max(own);
+        add(&mut sums.parts, &count.parts);
     }
 
-    /// Takes from a message what the session's row tells.
+    /// Takes from a message what the session's row tells of times.
     #[inline]
-    fn learn(&mut self, message: &Message, from: Side) {
-        let (facts, time_ns) = (&message.facts, message.time_ns);
-        if facts.is_handshake {
-            self.learn_handshake(message, from);
-        } else if !facts.is_encrypted && self.row.time1_application_ns.is_none() {
-            self.row.time1_application_ns = Some(time_ns);
-            self.row.is_opening_seen = facts.is_opening;
+    fn learn(&mut self, count: &Count, from: Side) {
+        if count.is.has(Is::HANDSHAKE) {
+            self.learn_handshake(count, from);
+        } else if !count.is.has(Is::ENCRYPTED) && self.row.time1_application_ns.is_none() {
+            self.row.time1_application_ns = Some(count.time_ns);
+            self.row.is_opening_seen = count.is.has(Is::OPENING);
         }
-        if facts.is_opening && !self.row.is_opening_seen && !self.is_data_seen {
-            self.row.time1_application_ns = Some(time_ns);
+        if count.is.has(Is::OPENING) && !self.row.is_opening_seen && !self.is_data_seen {
+            self.row.time1_application_ns = Some(count.time_ns);
             self.row.is_opening_seen = true;
         }
-        if let Some(version) = facts.version {
-            self.learn_words(message, version);
+    }
+
+    /// Takes from a message what the session's row tells in words.
+    pub(super) fn tells(&mut self, words: &Words, from: Side) {
+        if self.is_stopped() {
+            return;
         }
-        if let Some(protection) = facts.protection {
+        if let Some(version) = words.version {
+            self.row.version.set(version);
+            keep_last(&mut self.row.cipher_suite, words.cipher_suite.as_deref());
+            if from == Side::Server {
+                keep_last(&mut self.row.alpn, words.alpn.as_deref());
+            }
+        }
+        if let Some(protection) = words.protection {
             self.row.security.set(protection);
         }
         for (known, told) in [
-            (&mut self.row.client_identifier, &message.row.client_identifier),
-            (&mut self.row.connection_id, &message.row.connection_id),
-            (&mut self.row.server_name, &message.row.server_name),
+            (&mut self.row.client_identifier, &words.client_identifier),
+            (&mut self.row.connection_id, &words.connection_id),
+            (&mut self.row.server_name, &words.server_name),
         ] {
-            keep_first(known, told.get());
+            keep_first(known, told.as_deref());
         }
-        if let Some(authentication) = facts.authentication {
+        if let Some(authentication) = words.authentication {
             let known = self.row.authentication.get().unwrap_or("");
             if !known.split(", ").any(|word| word == authentication) {
                 self.row.authentication.more(", ").push_str(authentication);
@@ -316,46 +321,59 @@ impl Session {
         }
     }
 
-    fn learn_words(&mut self, message: &Message, version: &'static str) {
-        if self.row.version.get() != Some(version) {
-            self.row.version.set(version);
-        }
-        let (row, told) = (&mut self.row, &message.row);
-        keep_last(&mut row.cipher_suite, told.cipher_suite.get());
-        if from_server(message) {
-            keep_last(&mut row.alpn, told.alpn.get());
-        }
-    }
-
-    fn learn_handshake(&mut self, message: &Message, from: Side) {
-        let time_ns = message.time_ns;
-        let first_ns = *self.row.time1_security_ns.get_or_insert(time_ns);
-        self.row.handshake_bytes += u64::from(message.frame_bytes);
-        if !message.facts.is_of_flight {
+    fn learn_handshake(&mut self, count: &Count, from: Side) {
+        let first_ns = *self.row.time1_security_ns.get_or_insert(count.time_ns);
+        self.row.handshake_bytes += count.parts.iter().map(|&part| u64::from(part)).sum::<u64>();
+        if !count.is.has(Is::OF_FLIGHT) {
             return;
         }
         if self.last_flight_from != Some(from) {
             self.row.handshake_flights += 1;
             self.last_flight_from = Some(from);
         }
-        self.row.handshake_ns = Some(time_ns - first_ns);
+        self.row.handshake_ns = Some(count.time_ns - first_ns);
     }
 
     /// Counts a frame, or a part of one, that carries no message: SYN, bare ACK, retransmission.
-    pub fn control(&mut self, from: Side, parts: &PartSums, frames: u64, at: (u64, i64)) {
+    #[inline]
+    pub(super) fn control(&mut self, from: Side, control: &Control) {
+        match control.why {
+            Why::Empty => {}
+            Why::Retransmission => self.row.tcp_retransmissions += 1,
+            Why::CapturedTwice => self.row.captured_twice += 1,
+        }
+        self.sample(control.sample.as_ref());
         if self.is_stopped() {
             return;
         }
+        self.row.control_frames += u64::from(control.frames);
+        self.row.frame_last = self.row.frame_last.max(control.frame);
+        self.row.time_last_ns = self.row.time_last_ns.max(control.time_ns);
+        let direction = self.direction(from);
+        direction.control_frames += u64::from(control.frames);
+        add(&mut direction.control_parts, &control.parts);
+        add(&mut direction.since_time2, &control.parts);
+    }
+
+    /// Counts frames without a message that came before the session.
+    pub(super) fn before(&mut self, from: Side, parts: &PartSums, frames: u64) {
         self.row.control_frames += frames;
-        (self.row.frame_last, self.row.time_last_ns) = (self.row.frame_last.max(at.0), self.row.time_last_ns.max(at.1));
         let direction = self.direction(from);
         direction.control_frames += frames;
         add_sums(&mut direction.control_parts, parts);
         add_sums(&mut direction.since_time2, parts);
     }
 
+    /// Counts header fields before and after their compression.
+    pub(super) fn field_section(&mut self, section_bytes: u32, block_bytes: u32) {
+        if !self.is_stopped() {
+            self.row.field_section_bytes += u64::from(section_bytes);
+            self.row.field_block_bytes += u64::from(block_bytes);
+        }
+    }
+
     /// Counts bytes of the stream that belong to no message.
-    pub fn unassigned(&mut self, from: Side, parts: &PartSums) {
+    pub(super) fn unassigned(&mut self, from: Side, parts: &PartSums) {
         if self.is_stopped() {
             return;
         }
@@ -365,7 +383,7 @@ impl Session {
     }
 
     /// Adds a publisher's leg of a message delivered by `from`. What a session publishes to itself is in its own bytes already.
-    pub fn publisher_leg(&mut self, from: Side, publisher: u32, parts: &Parts) {
+    fn publisher_leg(&mut self, from: Side, publisher: u32, parts: &Parts) {
         if self.is_stopped() || publisher == self.row.session {
             return;
         }
@@ -376,8 +394,9 @@ impl Session {
     }
 
     /// Bytes by which an MQTT session was opened.
-    pub(super) fn opening_parts(&self) -> impl Iterator<Item = &PartSums> {
-        self.kinds.iter().filter(|count| matches!(count.kind, "CONNECT" | "CONNACK")).map(|count| &count.parts)
+    pub(super) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = &'a PartSums> {
+        let is_opening = |count: &&KindCount| kinds.get(count.kind).is_some_and(|kind| matches!(kind.kind, "CONNECT" | "CONNACK"));
+        self.kinds.iter().filter(is_opening).map(|count| &count.parts)
     }
 
     /// Adds more bytes of the publishers' legs.
@@ -388,10 +407,9 @@ impl Session {
     }
 
     /// Adds a measured time.
-    pub fn sample(&mut self, timing: Timing, kind: &'static str, time_ns: i64, is_retransmitted: bool) {
-        if self.is_stopped() {
-            return;
-        }
+    #[inline]
+    fn sample(&mut self, sample: Option<&Sample>) {
+        let Some(&Sample { timing, kind, time_ns, is_retransmitted }) = sample.filter(|_| !self.is_stopped()) else { return };
         let at = self.timings.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
             self.timings.reserve_exact(1);
             self.timings.push((timing, kind, Samples::default()));
@@ -420,13 +438,25 @@ impl Session {
         sums
     }
 
+    /// Takes in what the exchanges report, or TCP.
+    #[inline]
+    pub(super) fn take(&mut self, event: &Event) {
+        match *event {
+            Event::Sample { ref sample, .. } => self.sample(Some(sample)),
+            Event::Ended { outcome, .. } => self.ended(outcome),
+            Event::Undelivered { .. } => self.undelivered += 1,
+            Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),
+        }
+    }
+
     /// Counts the end of an exchange.
-    pub fn ended(&mut self, outcome: &'static str) {
+    #[inline]
+    const fn ended(&mut self, outcome: Outcome) {
         match outcome {
-            "complete" => self.row.exchanges_complete += 1,
-            "unanswered" => self.row.exchanges_unanswered += 1,
-            "reset" => self.row.exchanges_reset += 1,
-            _ => {}
+            Outcome::Complete => self.row.exchanges_complete += 1,
+            Outcome::Unanswered => self.row.exchanges_unanswered += 1,
+            Outcome::Reset => self.row.exchanges_reset += 1,
+            Outcome::Other => {}
         }
     }
 }
@@ -435,10 +465,6 @@ impl Session {
 #[inline]
 fn is_same_word(one: &'static str, other: &'static str) -> bool {
     std::ptr::eq(one, other) || one == other
-}
-
-fn from_server(message: &Message) -> bool {
-    message.direction == Side::Server.direction()
 }
 
 fn keep_first(known: &mut crate::schema::Text, told: Option<&str>) {
@@ -454,9 +480,7 @@ fn keep_last(known: &mut crate::schema::Text, told: Option<&str>) {
 }
 
 /// The payload of an encrypted message, where the user said how large the data messages' is and the record has room for it and its envelope.
-fn hidden_payload(message: &Message, choices: &Choices) -> Option<u32> {
+fn hidden_payload(count: &Count, choices: &Choices) -> Option<u32> {
     let payload_bytes = choices.payload_size_bytes?;
-    let facts = &message.facts;
-    let inside = message.plaintext_bytes.filter(|_| facts.is_encrypted && !facts.is_handshake)?;
-    inside.checked_sub(payload_bytes).filter(|envelope| ENVELOPE_BYTES.contains(envelope)).map(|_| payload_bytes)
+    count.inside_bytes.checked_sub(payload_bytes).filter(|envelope| ENVELOPE_BYTES.contains(envelope)).map(|_| payload_bytes)
 }

@@ -1,35 +1,37 @@
 //! Adds up, session by session, as long as the capture lasts; never divides.
 
 mod counts;
+mod entries;
+mod kinds;
 mod samples;
 
-pub use counts::{add_sums, without_message, Choices, Direction, KindCount, PartSums, Session};
+pub use counts::{add, add_sums, without_message, Choices, Direction, KindCount, PartSums, Session};
+pub use entries::{Control, Count, Entry, Is, Posting, Why, Words};
+pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
 use crate::arena::Arena;
-use crate::exchanges::Event;
+use crate::exchanges::Timing;
 use crate::message::Side;
-use crate::schema::{directions, kinds, sessions, timings};
+use crate::schema::{directions, kinds as kinds_table, sessions, timings};
+use std::hint::black_box;
 
 /// All sessions of the capture.
 #[derive(Debug, Default)]
 pub struct Sessions {
     sessions: Arena<Session>,
+    choices: Choices,
+    kinds: Kinds,
 }
 
 impl Sessions {
-    /// Adds a session; `make` is told its number.
-    pub fn add(&mut self, make: impl FnOnce(u32) -> Session) -> u32 {
-        self.sessions.add(make)
+    /// No session yet.
+    #[must_use]
+    pub fn new(choices: Choices) -> Self {
+        Self { choices, ..Self::default() }
     }
 
     /// A session by its number.
-    #[inline]
-    pub fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
-        self.sessions.get_mut(number)
-    }
-
-    /// A session by its number, to be looked at.
     #[inline]
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Session> {
@@ -53,30 +55,41 @@ impl Sessions {
         self.sessions.iter()
     }
 
-    /// Takes in what the exchanges report.
-    pub fn take(&mut self, event: &Event) {
-        match *event {
-            Event::Sample { session, timing, kind, time_ns, is_retransmitted } => {
-                if let Some(session) = self.get_mut(session) {
-                    session.sample(timing, kind, time_ns, is_retransmitted);
-                }
-            }
-            Event::Ended { session, outcome } => {
-                if let Some(session) = self.get_mut(session) {
-                    session.ended(outcome);
-                }
-            }
-            Event::Undelivered { session } => {
-                if let Some(session) = self.get_mut(session) {
-                    session.undelivered += 1;
-                }
-            }
-            Event::PublisherLeg { session, from, publisher, ref parts } => {
-                if let Some(session) = self.get_mut(session) {
-                    session.publisher_leg(from, publisher, parts);
-                }
-            }
+    /// Reads a little of what each of a few postings will need: the processor then fetches all of it at once, not one after the other, which makes
+    /// captures of many sessions faster.
+    pub fn touch(&self, postings: &[Posting]) {
+        for posting in postings {
+            black_box(self.get(posting.session).map(|session| session.touch(posting.from, &posting.entry)));
         }
+    }
+
+    /// Puts down what a posting tells. Returns whether it is of a message that counts as data.
+    #[inline]
+    pub fn post(&mut self, posting: &mut Posting) -> bool {
+        let from = posting.from;
+        if let Entry::Begins(session) = &mut posting.entry {
+            session.take().into_iter().for_each(|session| {
+                self.sessions.add(|_| *session);
+            });
+            return false;
+        }
+        let Some(session) = self.sessions.get_mut(posting.session) else { return false };
+        match &posting.entry {
+            Entry::Message(count) => return session.message(count, from, &self.choices),
+            Entry::Control(control) => session.control(from, control),
+            Entry::Event(event) => session.take(event),
+            Entry::Tells(words) => session.tells(words, from),
+            Entry::Before(before) => session.before(from, &before.0, before.1),
+            Entry::Unassigned(parts, missing) => {
+                session.row.lost_bytes += missing;
+                session.unassigned(from, parts);
+            }
+            Entry::OutOfOrder => session.row.tcp_out_of_order += 1,
+            Entry::FieldSection(section_bytes, block_bytes) => session.field_section(*section_bytes, *block_bytes),
+            Entry::Carries(protocol, is_opened) => session.carries(protocol, *is_opened),
+            Entry::Begins(_) => {}
+        }
+        false
     }
 }
 
@@ -94,18 +107,39 @@ pub struct Total {
 }
 
 impl Sessions {
-    /// The capture has ended: the publishers' CONNECT and CONNACK count for the sessions of their subscribers (metrics.md, formula 4).
-    pub fn add_openings(&mut self) {
+    /// The capture has ended: kinds get their names, and the publishers' CONNECT and CONNACK count for the sessions of their subscribers (metrics.md,
+    /// formula 4).
+    pub fn close(&mut self, kinds: Kinds) {
+        self.kinds = kinds;
         for number in 0..u32::try_from(self.len()).unwrap_or(u32::MAX) {
             let Some(session) = self.get(number) else { continue };
             let mut parts = PartSums::default();
-            for opening in session.publishers.iter().filter_map(|&publisher| self.get(publisher)).flat_map(Session::opening_parts) {
+            let publishers = session.publishers.iter().filter_map(|&publisher| self.get(publisher));
+            for opening in publishers.flat_map(|publisher| publisher.opening_parts(&self.kinds)) {
                 add_sums(&mut parts, opening);
             }
-            if let Some(session) = self.get_mut(number) {
+            if let Some(session) = self.sessions.get_mut(number) {
                 session.add_publishers(&parts);
             }
         }
+    }
+
+    /// A session's rows of the table `kinds`.
+    pub fn kind_rows<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = kinds_table::Row> + 'a {
+        session.kinds.iter().filter_map(|count| {
+            let kind = self.kinds.get(count.kind)?;
+            Some(kinds_table::Row {
+                session: session.row.session,
+                direction: count.from.direction(),
+                protocol: kind.protocol,
+                kind: kind.kind,
+                variant: kind.variant,
+                messages: count.messages,
+                message_bytes_min: count.bytes_min,
+                message_bytes_max: count.bytes_max,
+                parts: count.parts.to_vec(),
+            })
+        })
     }
 
     /// All sessions added up.
@@ -198,43 +232,40 @@ impl Session {
         })
     }
 
-    /// Its rows of the table `kinds`.
-    pub fn kind_rows(&self) -> impl Iterator<Item = kinds::Row> + '_ {
-        self.kinds.iter().map(|count| kinds::Row {
-            session: self.row.session,
-            direction: count.from.direction(),
-            protocol: count.protocol,
-            kind: count.kind,
-            variant: count.variant,
-            messages: count.messages,
-            message_bytes_min: count.bytes_min,
-            message_bytes_max: count.bytes_max,
-            parts: count.parts.to_vec(),
-        })
-    }
-
     /// Its rows of the table `timings`.
     pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
-        self.timings.iter().map(|(timing, kind, samples)| {
-            let quantiles = samples.quantiles(&[0.5, 0.95, 0.99]);
-            let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
-            let sums = samples.sums();
-            timings::Row {
-                session: self.row.session,
-                timing: timing.name(),
-                kind,
-                count: sums.count,
-                retransmitted: samples.retransmitted.into(),
-                negative: sums.negative,
-                sum_ns: sums.sum_ns(),
-                squared_deviations_ns2: sums.squared_deviations_ns2(),
-                min_ns: if sums.count == 0 { 0 } else { sums.min_ns },
-                median_ns: quantile(0),
-                p95_ns: quantile(1),
-                p99_ns: quantile(2),
-                max_ns: if sums.count == 0 { 0 } else { sums.max_ns },
+        let mut measured: Vec<(Timing, &'static str)> = Vec::new();
+        for &(timing, kind, _) in &self.timings {
+            for &timing in timing.parts() {
+                if !measured.contains(&(timing, kind)) {
+                    measured.push((timing, kind));
+                }
             }
-        })
+        }
+        measured.into_iter().map(|(timing, kind)| self.timing_row(timing, kind))
+    }
+
+    fn timing_row(&self, timing: Timing, kind: &'static str) -> timings::Row {
+        let is_part = |(of, known, _): &&(Timing, &'static str, Samples)| *known == kind && of.parts().contains(&timing);
+        let samples: Vec<&Samples> = self.timings.iter().filter(is_part).map(|(_, _, samples)| samples).collect();
+        let quantiles = samples::quantiles(&samples, &[0.5, 0.95, 0.99]);
+        let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
+        let sums = samples::sums(&samples);
+        timings::Row {
+            session: self.row.session,
+            timing: timing.name(),
+            kind,
+            count: sums.count,
+            retransmitted: samples.iter().map(|samples| u64::from(samples.retransmitted)).sum(),
+            negative: sums.negative,
+            sum_ns: sums.sum_ns(),
+            squared_deviations_ns2: sums.squared_deviations_ns2(),
+            min_ns: if sums.count == 0 { 0 } else { sums.min_ns },
+            median_ns: quantile(0),
+            p95_ns: quantile(1),
+            p99_ns: quantile(2),
+            max_ns: if sums.count == 0 { 0 } else { sums.max_ns },
+        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! Measured times of a session: exact as long as they are few, then in bins whose width is a known fraction of the value.
 
-use rustc_hash::FxHashMap;
-
 /// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
-const BINS: u64 = 1024;
+const BINS: u32 = 1024;
 
 /// The samples of one measured time, in nanoseconds. There may be many of these, of a few samples each: so it is small, and nothing is summed
 /// up as long as every sample is at hand.
@@ -22,11 +20,12 @@ pub struct Samples {
 #[derive(Debug, Default)]
 struct More {
     others: Vec<i64>,
-    bins: FxHashMap<i64, u32>,
+    /// Bins by number with their counts, in order.
+    bins: Vec<(i32, u32)>,
     binned: Sums,
 }
 
-/// What the samples add up to.
+/// What samples add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sums {
     /// Samples.
@@ -48,34 +47,36 @@ impl Default for Sums {
 }
 
 impl Samples {
+    /// Reads a little of where the next sample goes.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.short.last().map_or(0, |&last| last.into())
+    }
+
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
+        if self.short.len() >= EXACT || self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
+            self.count_in_bins();
+        }
         match u32::try_from(time_ns) {
             Ok(short) => self.short.push(short),
             Err(_) => self.more.get_or_insert_default().others.push(time_ns),
-        }
-        if self.short.len() > EXACT || self.more.as_ref().is_some_and(|more| more.others.len() > EXACT) {
-            self.count_in_bins();
         }
     }
 
     #[cold]
     fn count_in_bins(&mut self) {
+        self.short.sort_unstable();
         let more = self.more.get_or_insert_default();
-        let others = std::mem::take(&mut more.others);
-        for time_ns in self.short.drain(..).map(i64::from).chain(others) {
-            *more.bins.entry(bin(time_ns)).or_insert(0) += 1;
-            more.binned.add(time_ns);
-        }
-    }
-
-    /// Adds all of them up.
-    #[must_use]
-    pub fn sums(&self) -> Sums {
-        let mut sums = self.more.as_ref().map_or_else(Sums::default, |more| more.binned);
-        self.each(|time_ns| sums.add(time_ns));
-        sums
+        let mut others = std::mem::take(&mut more.others);
+        others.sort_unstable();
+        let negative = others.partition_point(|&time_ns| time_ns < 0);
+        let (below, above) = others.split_at(negative);
+        let new = || below.iter().copied().chain(self.short.iter().map(|&short| short.into())).chain(above.iter().copied());
+        new().for_each(|time_ns| more.binned.add(time_ns));
+        more.bins = add_to_bins(&more.bins, new().map(bin));
+        self.short.clear();
     }
 
     /// Calls for each sample that is kept by itself.
@@ -83,20 +84,52 @@ impl Samples {
         self.short.iter().for_each(|&short| call(short.into()));
         self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
     }
+}
 
-    /// The values at these fractions of the sorted samples. 0.5 is the median (mean of the middle two where their number is even), others are
-    /// by nearest rank.
-    #[must_use]
-    pub fn quantiles(&self, fractions: &[f64]) -> Vec<i64> {
-        let Sums { count, min_ns, max_ns, .. } = self.sums();
-        let mut sorted: Vec<(i64, u32)> = self.more.iter().flat_map(|more| &more.bins).map(|(&value, &count)| (value, count)).collect();
-        let is_exact = sorted.is_empty();
-        self.each(|time_ns| sorted.push((time_ns, 1)));
-        sorted.sort_unstable();
-        let limit = |value: i64| value.clamp(min_ns, max_ns);
-        let at = |rank: usize| if is_exact { sorted.get(rank).map(|(value, _)| *value) } else { in_bins(&sorted, rank).map(limit) };
-        fractions.iter().map(|&fraction| pick(fraction, count, at)).collect()
+/// Bins, in order, with the bins of more samples, in order, counted too.
+fn add_to_bins(bins: &[(i32, u32)], new: impl Iterator<Item = i32>) -> Vec<(i32, u32)> {
+    let mut sums: Vec<(i32, u32)> = Vec::with_capacity(bins.len() + EXACT);
+    let mut known = bins.iter().copied().peekable();
+    for bin in new {
+        while let Some(before) = known.next_if(|(number, _)| *number <= bin) {
+            sums.push(before);
+        }
+        match sums.last_mut() {
+            Some((number, count)) if *number == bin => *count += 1,
+            _ => sums.push((bin, 1)),
+        }
     }
+    sums.extend(known);
+    sums.shrink_to_fit();
+    sums
+}
+
+/// Adds all samples up.
+#[must_use]
+pub fn sums(samples: &[&Samples]) -> Sums {
+    let mut sums = Sums::default();
+    for samples in samples {
+        if let Some(more) = &samples.more {
+            sums.absorb(&more.binned);
+        }
+        samples.each(|time_ns| sums.add(time_ns));
+    }
+    sums
+}
+
+/// The values at these fractions of the sorted samples. 0.5 is the median (mean of the middle two where their number is even), others are
+/// by nearest rank.
+#[must_use]
+pub fn quantiles(samples: &[&Samples], fractions: &[f64]) -> Vec<i64> {
+    let Sums { count, min_ns, max_ns, .. } = sums(samples);
+    let bins = samples.iter().filter_map(|samples| samples.more.as_ref()).flat_map(|more| &more.bins);
+    let mut sorted: Vec<(i64, u32)> = bins.map(|&(bin, count)| (middle(bin), count)).collect();
+    let is_exact = sorted.is_empty();
+    samples.iter().for_each(|samples| samples.each(|time_ns| sorted.push((time_ns, 1))));
+    sorted.sort_unstable();
+    let limit = |value: i64| value.clamp(min_ns, max_ns);
+    let at = |rank: usize| if is_exact { sorted.get(rank).map(|(value, _)| *value) } else { in_bins(&sorted, rank).map(limit) };
+    fractions.iter().map(|&fraction| pick(fraction, count, at)).collect()
 }
 
 impl Sums {
@@ -107,6 +140,15 @@ impl Sums {
         self.sum_of_squares += u128::from(time_ns.unsigned_abs()).pow(2);
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        self.count += other.count;
+        self.negative += other.negative;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// Sum of the samples.
@@ -142,15 +184,20 @@ fn pick(fraction: f64, count: u64, at: impl Fn(usize) -> Option<i64>) -> i64 {
     at(rank.saturating_sub(1)).unwrap_or(0)
 }
 
-/// The bin's middle value, which names it.
-fn bin(time_ns: i64) -> i64 {
+/// The number of a value's bin. Values below 2 · `BINS` have bins of their own; then there are `BINS` of them for each doubling.
+#[allow(clippy::cast_possible_truncation)]
+fn bin(time_ns: i64) -> i32 {
     let magnitude = time_ns.unsigned_abs();
-    if magnitude < 2 * BINS {
-        return time_ns;
-    }
-    let shift = magnitude.ilog2() - BINS.ilog2();
-    let middle = (magnitude >> shift << shift) + (1 << shift >> 1);
-    i64::try_from(middle).unwrap_or(i64::MAX) * time_ns.signum()
+    let shift = (magnitude | u64::from(BINS)).ilog2() - BINS.ilog2();
+    ((shift * BINS) as i32 + (magnitude >> shift) as i32) * time_ns.signum() as i32
+}
+
+/// The value in the middle of a bin.
+fn middle(bin: i32) -> i64 {
+    let number = bin.unsigned_abs();
+    let shift = (number / BINS).saturating_sub(1);
+    let middle = (u64::from(number - shift * BINS) << shift) + (1 << shift >> 1);
+    i64::try_from(middle).unwrap_or(i64::MAX) * i64::from(bin.signum())
 }
 
 /// The value at a rank of bins that are sorted by value.
@@ -179,21 +226,28 @@ mod tests {
     fn five_samples_have_exact_statistics() {
         let five = samples(&[50, 20, 40, 30, 10]);
 
-        assert_eq!(vec![30, 50, 50], five.quantiles(&[0.5, 0.95, 0.99]));
-        let sums = five.sums();
+        assert_eq!(vec![30, 50, 50], quantiles(&[&five], &[0.5, 0.95, 0.99]));
+        let sums = sums(&[&five]);
         assert_eq!((150, 10, 50), (sums.sum_ns(), sums.min_ns, sums.max_ns));
         assert!((sums.squared_deviations_ns2() - 1000.0).abs() < 1e-9);
     }
 
     #[test]
-    fn median_of_an_even_number_is_between_the_middle_two() {
-        assert_eq!(vec![25], samples(&[10, 20, 30, 40]).quantiles(&[0.5]));
+    fn median_of_an_even_number_is_between_the_middle_two_of_all_sets() {
+        assert_eq!(vec![25], quantiles(&[&samples(&[10, 20]), &samples(&[30, 40])], &[0.5]));
     }
 
     proptest! {
         #[test]
+        fn a_bin_holds_its_middle_and_is_narrow(time_ns: i64) {
+            let (time_ns, number) = (time_ns >> 1, bin(time_ns >> 1));
+            prop_assert_eq!(number, bin(middle(number)));
+            prop_assert!((middle(number) - time_ns).unsigned_abs() <= time_ns.unsigned_abs() / 2048);
+        }
+
+        #[test]
         fn binned_quantiles_are_within_their_error(mut times in proptest::collection::vec(-10_000_000_000i64..10_000_000_000, 2000..3000)) {
-            let binned = samples(&times).quantiles(&[0.95]);
+            let binned = quantiles(&[&samples(&times)], &[0.95]);
             times.sort_unstable();
             #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let exact = times[(0.95 * times.len() as f64).ceil() as usize - 1];

@@ -12,6 +12,7 @@ use crate::packet::{Headers, Packet};
 use crate::pdml::Source;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
+use crate::sessions::Entry;
 use crate::span::Piece;
 
 /// What is known of the inside of a conversation.
@@ -156,9 +157,7 @@ impl Inside {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
             *self = Self::begin(protocol, outer.rooms.options, outer.session);
-            if let Some(session) = outer.rooms.sessions.get_mut(outer.session) {
-                session.row.protocol = protocol.name;
-            }
+            outer.rooms.books.post(outer.session, Side::Client, Entry::Carries(protocol.name, false));
         }
         let Self::Known(inner) = self else { return };
         let contents = inner.contents(sealed, sources);
@@ -216,6 +215,7 @@ impl Inner {
         };
         let mut desk = Desk {
             rooms: outer.rooms,
+            told: outer.told,
             pairing: self.pairing.as_mut(),
             protocol: self.protocol,
             has_inside: false,
@@ -249,9 +249,7 @@ impl Back<'_> {
             return;
         };
         conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);
-        if let Some(session) = rooms.sessions.get_mut(conversation.session) {
-            session.opens(protocol.name);
-        }
+        rooms.books.post(conversation.session, Side::Client, Entry::Carries(protocol.name, true));
     }
 
     /// Cuts what the messages carry that were set aside while the packet was cut.
@@ -272,11 +270,9 @@ impl Back<'_> {
             pairing: conversation.pairing.as_mut(),
             protocol: conversation.protocol,
             session: conversation.session,
-            stream: stream.index,
-            transport: stream.transport,
+            ends: &stream.ends,
             file: packet.file,
-            client: stream.client,
-            server: stream.server,
+            told: &mut conversation.told,
             earlier_frames: &[],
             has_inside: false,
             contents: None,

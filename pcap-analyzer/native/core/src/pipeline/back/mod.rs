@@ -4,27 +4,28 @@ mod inside;
 mod stream;
 
 pub use inside::Sealed;
+pub use stream::Ends;
 
+use super::books::Post;
 use super::desk::{Desk, Rooms};
-use super::front::{Batch, Others};
+use super::front::{Arrival, Batch, Others};
 use super::{Options, Outcome, Sink};
 use crate::arena::Arena;
 use crate::error::{Error, ErrorKind};
-use crate::exchanges::Timing;
+use crate::exchanges::{Event, Sample, Timing};
 use crate::message::{Message, Side};
 use crate::note;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
-use crate::sessions::{add_sums, without_message, Session};
+use crate::sessions::{add, without_message, Control, Entry, Sessions, Why};
 use crate::span::Piece;
 use crate::transport::{Delivery, Seat};
 use inside::Inside;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use stream::{Stream, TcpHalf};
@@ -48,6 +49,8 @@ struct Conversation {
     pairing: Box<dyn Pairing>,
     session: u32,
     halves: [Half; 2],
+    /// The protocol version that its messages told last.
+    told: Option<&'static str>,
     inside: Inside,
 }
 
@@ -88,19 +91,32 @@ impl<'s> Back<'s> {
         self.rooms.sink.is_closed()
     }
 
+    /// From now on another thread keeps the books.
+    pub fn hand_books_over(&mut self, post: Post) -> Sessions {
+        self.rooms.books.hand_over(post)
+    }
+
+    /// Sends on what is still to be put down there.
+    pub fn flush_books(&mut self) {
+        self.rooms.books.flush();
+    }
+
+    /// The other thread has put down all.
+    pub fn take_books_back(&mut self, sessions: Sessions) {
+        self.rooms.books.take_back(sessions);
+    }
+
     /// Takes a batch of packets.
     pub fn take(&mut self, batch: &Batch) {
         for group in batch.packets.chunks(GROUP) {
             self.touch(group);
-            for (packet, seat, range) in group {
-                if self.is_filtered_out(packet, *seat) {
-                    continue;
+            for arrival in group {
+                if !self.is_filtered_out(&arrival.packet, arrival.seat) {
+                    self.packet(arrival, batch.bytes.get(arrival.range.clone()).unwrap_or(&[]));
                 }
-                let bytes = batch.bytes.get(range.clone()).unwrap_or(&[]);
-                self.packet(packet, *seat, bytes);
             }
-            if let Some((packet, ..)) = group.last() {
-                self.rooms.options.frame.store(packet.frame, Ordering::Relaxed);
+            if let Some(last) = group.last() {
+                self.rooms.options.frame.store(last.packet.frame, Ordering::Relaxed);
             }
         }
     }
@@ -117,31 +133,30 @@ impl<'s> Back<'s> {
         }
         let (frames, bytes) = others.entry("filtered").or_default();
         *frames += 1;
-        *bytes += without_message(&packet.headers, packet.payload_bytes.into()).iter().sum::<u64>();
+        *bytes += without_message(&packet.headers, packet.payload_bytes).iter().map(|&part| u64::from(part)).sum::<u64>();
         true
     }
 
     /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
     /// makes captures of many streams faster by a third.
-    fn touch(&self, group: &[(Packet, Seat, Range<usize>)]) {
-        for (packet, seat, _) in group {
-            let Some(stream) = self.streams.get(seat.place) else { continue };
-            black_box(stream.tcp.get(stream.side(packet).index()).map(|half| half.in_flight.len()));
-            let conversation = stream.conversation.and_then(|at| self.conversations.get(at));
-            let session = conversation.and_then(|conversation| self.rooms.sessions.get(conversation.session));
-            black_box(session.map(Session::touch));
+    fn touch(&self, group: &[Arrival]) {
+        for arrival in group {
+            let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
+            black_box(stream.tcp.get(stream.side(&arrival.packet).index()).map(|half| half.in_flight.len()));
+            black_box(stream.conversation.and_then(|at| self.conversations.get(at)).map(|conversation| conversation.session));
         }
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet, seat: Seat, bytes: &[u8]) {
+    fn packet(&mut self, arrival: &Arrival, bytes: &[u8]) {
+        let Arrival { packet, seat, digest, .. } = arrival;
         if let Some(index) = seat.opens {
             self.streams.add(|_| Stream::new(index, packet));
         }
         let place = seat.place;
         let Some(stream) = self.streams.get_mut(place) else { return };
         let from = stream.side(packet);
-        if stream.is_copy(packet, from, bytes) {
+        if stream.is_copy(packet, from, *digest) {
             return self.copy(packet, place, from);
         }
         match packet.transport {
@@ -152,40 +167,33 @@ impl<'s> Back<'s> {
 
     /// Counts a copy that the capture took of the packet before.
     fn copy(&mut self, packet: &Packet, place: u32, from: Side) {
-        self.control(packet, place, from);
-        let Some(session) = self.session_of(place) else { return };
-        self.rooms.notes.add(note::CAPTURED_TWICE, Some(session), packet.file, packet.frame, String::new);
-        if let Some(session) = self.rooms.sessions.get_mut(session) {
-            session.row.captured_twice += 1;
+        self.control(packet, place, from, Why::CapturedTwice, None);
+        if let Some(session) = self.streams.get(place).and_then(|stream| stream.session) {
+            self.rooms.notes.add(note::CAPTURED_TWICE, Some(session), packet.file, packet.frame, String::new);
         }
-    }
-
-    fn session_of(&self, place: u32) -> Option<u32> {
-        let conversation = self.streams.get(place)?.conversation?;
-        self.conversations.get(conversation).map(|conversation| conversation.session)
     }
 
     /// Counts a packet without a message.
-    fn control(&mut self, packet: &Packet, place: u32, from: Side) {
-        let parts = without_message(&packet.headers, packet.payload_bytes.into());
-        if let Some(session) = self.session_of(place) {
-            if let Some(session) = self.rooms.sessions.get_mut(session) {
-                session.control(from, &parts, 1, (packet.frame, packet.time_ns));
-            }
+    #[inline]
+    fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why, sample: Option<Sample>) {
+        let parts = without_message(&packet.headers, packet.payload_bytes);
+        let Some(stream) = self.streams.get_mut(place) else { return };
+        if let Some(session) = stream.session {
+            let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why, sample };
+            self.rooms.books.post(session, from, Entry::Control(control));
             return;
         }
-        let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
-            add_sums(&mut waiting.parts, &parts);
+            add(&mut waiting.parts, &parts);
             waiting.frames += 1;
         }
     }
 
     fn udp(&mut self, packet: &Packet, place: u32, from: Side, bytes: &[u8]) {
         if packet.payload_bytes == 0 {
-            return self.control(packet, place, from);
+            return self.control(packet, place, from, Why::Empty, None);
         }
-        let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from) };
+        let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty, None) };
         self.look_inside(packet, at);
         let Some((_, mut talk)) = self.talk(packet, place, at) else { return };
         datagram(&mut talk.cutter, Piece::whole(packet), bytes, &mut talk.desk);
@@ -193,9 +201,11 @@ impl<'s> Back<'s> {
     }
 
     fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
-        self.watch_tcp(packet, place, from, header);
+        let sample = self.watch_tcp(packet, place, from, header);
         if packet.payload_bytes == 0 {
-            self.control(packet, place, from);
+            self.control(packet, place, from, Why::Empty, sample);
+        } else if let (Some(sample), Some(session)) = (sample, self.streams.get(place).and_then(|stream| stream.session)) {
+            self.rooms.books.post_event(Event::Sample { session, sample });
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
@@ -229,17 +239,15 @@ impl<'s> Back<'s> {
         half.is_passed_over = is_passed_over;
     }
 
-    /// Watches TCP's own opening and acknowledgements.
+    /// Watches TCP's own opening and acknowledgements. Returns the time that the packet completes for its session.
     #[inline]
-    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) {
-        let session = self.session_of(place);
-        let Some(stream) = self.streams.get_mut(place) else { return };
-        let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return };
-        match session.and_then(|session| self.rooms.sessions.get_mut(session)) {
-            Some(session) => session.sample(timing, "", time_ns, false),
-            None if timing == Timing::TcpHandshake => stream.handshake_ns = Some(time_ns),
-            None => {}
+    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) -> Option<Sample> {
+        let stream = self.streams.get_mut(place)?;
+        let (timing, time_ns) = stream.watch(packet, from, header)?;
+        if stream.session.is_none() && timing == Timing::TcpHandshake {
+            stream.handshake_ns = Some(time_ns);
         }
+        stream.session.map(|_| tcp_sample(timing, time_ns))
     }
 
     /// The stream's conversation, begun where these bytes show which protocol it speaks.
@@ -251,7 +259,8 @@ impl<'s> Back<'s> {
         }
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
             stream.conversation = Some(group);
-            (stream.client, stream.server) = (packet.destination, packet.source);
+            stream.session = self.conversations.get(group).map(|conversation| conversation.session);
+            (stream.ends.client, stream.ends.server) = (packet.destination, packet.source);
             return stream.conversation;
         }
         if stream.tries >= TRIES {
@@ -259,7 +268,7 @@ impl<'s> Back<'s> {
         }
         stream.tries += 1;
         let chosen = choose(&self.rooms.options.decode_as, packet, bytes);
-        let framed = self.rooms.options.decoding.framing != Framing::Unknown && stream.transport == "tcp";
+        let framed = self.rooms.options.decoding.framing != Framing::Unknown && stream.ends.transport == "tcp";
         let (protocol, found_by) = chosen.or(framed.then_some((&FRAMED, FoundBy::DecodeAs)))?;
         Some(self.open_conversation(packet, place, protocol, found_by))
     }
@@ -268,10 +277,10 @@ impl<'s> Back<'s> {
         let file = self.rooms.file(packet.file);
         let Some(stream) = self.streams.get_mut(place) else { return place };
         stream.decide_sides(protocol);
-        let session = self.rooms.sessions.add(|number| stream.session(number, packet, protocol, found_by, file));
+        let session = self.rooms.books.begin(|number| stream.session(number, packet, protocol, found_by, file));
         let mut note = |kind, detail: String| self.rooms.notes.add(kind, Some(session), packet.file, packet.frame, || detail);
         if found_by == FoundBy::Heuristic {
-            note(note::HEURISTIC, format!("{} on port {}", protocol.name, stream.server.port));
+            note(note::HEURISTIC, format!("{} on port {}", protocol.name, stream.ends.server.port));
         }
         if !stream.is_from_start() && matches!(packet.transport, Transport::Tcp(_)) {
             note(note::MID_STREAM, String::new());
@@ -279,8 +288,9 @@ impl<'s> Back<'s> {
         let halves = stream.halves();
         let decoder = (protocol.decoder)(&self.rooms.options.decoding);
         let pairing = (protocol.pairing)();
-        let at = self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, inside: Inside::default() });
-        stream.conversation = Some(at);
+        let at =
+            self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, told: None, inside: Inside::default() });
+        (stream.conversation, stream.session) = (Some(at), Some(session));
         if stream.is_multicast {
             self.group_requests.insert(packet.source, at);
         }
@@ -301,12 +311,12 @@ impl<'s> Back<'s> {
     /// What came before the session belongs to it too.
     fn hand_over_waiting(&mut self, place: u32, session: u32) {
         let Some(stream) = self.streams.get_mut(place) else { return };
-        let Some(session) = self.rooms.sessions.get_mut(session) else { return };
+        let books = &mut self.rooms.books;
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
-            session.control(from, &waiting.parts, waiting.frames, (stream.frame_first, stream.time_first_ns));
+            books.post(session, from, Entry::Before(Box::new((waiting.parts, waiting.frames))));
         }
         if let Some(time_ns) = stream.handshake_ns {
-            session.sample(Timing::TcpHandshake, "", time_ns, false);
+            books.post_event(Event::Sample { session, sample: tcp_sample(Timing::TcpHandshake, time_ns) });
         }
     }
 
@@ -332,11 +342,9 @@ impl<'s> Back<'s> {
             pairing: conversation.pairing.as_mut(),
             protocol: conversation.protocol,
             session: conversation.session,
-            stream: stream.index,
-            transport: stream.transport,
+            ends: &stream.ends,
             file: packet.file,
-            client: stream.client,
-            server: stream.server,
+            told: &mut conversation.told,
             earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
             has_inside: matches!(conversation.inside, Inside::Known(_)),
             contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
@@ -360,12 +368,11 @@ impl<'s> Back<'s> {
         self.rooms.exchanges.finish();
         self.rooms.take_events();
         drop((self.streams, self.conversations, self.rooms.exchanges));
-        self.rooms.sessions.add_openings();
         let mut outcome = Outcome {
             messages: self.rooms.messages,
             unmatched_ports: self.unmatched,
             others: self.others,
-            sessions: self.rooms.sessions,
+            sessions: self.rooms.books.close(),
             notes: self.rooms.notes,
             ..Outcome::default()
         };
@@ -398,11 +405,9 @@ impl<'s> Back<'s> {
                 pairing: conversation.pairing.as_mut(),
                 protocol: conversation.protocol,
                 session: conversation.session,
-                stream: stream.index,
-                transport: stream.transport,
+                ends: &stream.ends,
                 file: stream.last_file,
-                client: stream.client,
-                server: stream.server,
+                told: &mut conversation.told,
                 earlier_frames: &[],
                 has_inside: false,
                 contents: None,
@@ -422,13 +427,18 @@ impl<'s> Back<'s> {
         if frames == 0 {
             return;
         }
-        let port = stream.client.port.min(stream.server.port);
-        let sums = [self.unmatched.entry((stream.transport, port)).or_default(), self.others.entry(stream.transport).or_default()];
+        let port = stream.ends.client.port.min(stream.ends.server.port);
+        let sums =
+            [self.unmatched.entry((stream.ends.transport, port)).or_default(), self.others.entry(stream.ends.transport).or_default()];
         for (frame_sum, byte_sum) in sums {
             *frame_sum += frames;
             *byte_sum += bytes;
         }
     }
+}
+
+const fn tcp_sample(timing: Timing, time_ns: i64) -> Sample {
+    Sample { timing, kind: "", time_ns, is_retransmitted: false }
 }
 
 /// A conversation in the act of taking bytes of a packet.
@@ -448,9 +458,7 @@ impl Talk<'_, '_> {
         let is_behind =
             tcp.reassembly.segment(sequence, Piece::whole(packet), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
         if is_behind {
-            if let Some(session) = desk.rooms.sessions.get_mut(desk.session) {
-                session.row.tcp_out_of_order += 1;
-            }
+            desk.rooms.books.post(desk.session, cutter.from, Entry::OutOfOrder);
         }
     }
 
@@ -485,12 +493,15 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
         Delivery::Chunk(piece, bytes) => half.chunk(cutter, piece, bytes, desk),
         Delivery::Gap(missing) => half.gap(cutter, missing, desk),
         Delivery::Repeated(piece) => {
-            let parts = without_message(&piece.share(), piece.len().into());
-            let is_whole = piece.len() == piece.total;
-            if let Some(session) = desk.rooms.sessions.get_mut(desk.session) {
-                session.row.tcp_retransmissions += 1;
-                session.control(cutter.from, &parts, u64::from(is_whole), (piece.frame, piece.time_ns));
-            }
+            let control = Control {
+                parts: without_message(&piece.share(), piece.len()),
+                frames: u32::from(piece.len() == piece.total),
+                frame: piece.frame,
+                time_ns: piece.time_ns,
+                why: Why::Retransmission,
+                sample: None,
+            };
+            desk.rooms.books.post(desk.session, cutter.from, Entry::Control(control));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::message::Side;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::protocols::framing::Half;
 use crate::protocols::{is_port_of, FoundBy, Protocol};
-use crate::sessions::{add_sums, without_message, PartSums, Session};
+use crate::sessions::{add, without_message, PartSums, Session};
 use crate::transport::{Delivery, Reassembly};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,15 +16,6 @@ const IN_FLIGHT: usize = 64;
 const COPY_NS: i64 = 1_000_000;
 /// The same where there is no IP identification to compare.
 const COPY_WITHOUT_IDENTIFICATION_NS: i64 = 50_000;
-
-/// What tells a packet from the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Fingerprint {
-    identification: Option<u16>,
-    header: TcpHeader,
-    payload_bytes: u32,
-    beginning: [u8; 16],
-}
 
 /// One direction of a TCP connection besides its bytes.
 #[derive(Debug, Default)]
@@ -46,27 +37,40 @@ impl Waiting {
     /// Counts what a reassembly passes on. Returns whether these are bytes that go by undecoded.
     pub(super) fn count(&mut self, delivery: &Delivery<'_>) -> bool {
         if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) = delivery {
-            add_sums(&mut self.parts, &without_message(&piece.share(), piece.len().into()));
+            add(&mut self.parts, &without_message(&piece.share(), piece.len()));
             self.frames += u64::from(piece.to == piece.total);
         }
         !matches!(delivery, Delivery::Repeated(_))
     }
 }
 
+/// Who talks in a stream.
+#[derive(Debug)]
+pub struct Ends {
+    /// Wireshark's stream index.
+    pub index: u32,
+    /// "udp" or "tcp".
+    pub transport: &'static str,
+    /// The client's endpoint.
+    pub client: Endpoint,
+    /// The server's endpoint.
+    pub server: Endpoint,
+}
+
 pub(super) struct Stream {
-    pub(super) index: u32,
-    pub(super) transport: &'static str,
-    pub(super) client: Endpoint,
-    pub(super) server: Endpoint,
+    pub(super) ends: Ends,
     pub(super) is_multicast: bool,
     pub(super) conversation: Option<u32>,
+    /// The conversation's session.
+    pub(super) session: Option<u32>,
     pub(super) tries: u8,
     pub(super) frame_first: u64,
     pub(super) time_first_ns: i64,
     pub(super) last_frame: u64,
     pub(super) last_time_ns: i64,
     pub(super) last_file: u16,
-    fingerprints: [(i64, Fingerprint); 2],
+    /// Time and digest of the last packet of each side.
+    last_digests: [(i64, u64); 2],
     pub(super) waiting: Option<Box<[Waiting; 2]>>,
     pub(super) tcp: [TcpHalf; 2],
     pub(super) syn_ns: Option<i64>,
@@ -78,19 +82,17 @@ impl Stream {
         let is_answer = matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN) && header.has(TcpHeader::ACK));
         let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
         Self {
-            index,
-            transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" },
-            client,
-            server,
+            ends: Ends { index, transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" }, client, server },
             is_multicast: packet.destination.address.is_multicast(),
             conversation: None,
+            session: None,
             tries: 0,
             frame_first: packet.frame,
             time_first_ns: packet.time_first_ns,
             last_frame: packet.frame,
             last_time_ns: packet.time_ns,
             last_file: packet.file,
-            fingerprints: Default::default(),
+            last_digests: Default::default(),
             waiting: None,
             tcp: Default::default(),
             syn_ns: None,
@@ -100,7 +102,7 @@ impl Stream {
 
     #[inline]
     pub(super) fn side(&self, packet: &Packet) -> Side {
-        if packet.source == self.client {
+        if packet.source == self.ends.client {
             Side::Client
         } else {
             Side::Server
@@ -127,49 +129,40 @@ impl Stream {
 
     /// Where no SYN told it, the server is the side with one of the protocol's ports, else the one that did not speak first.
     pub(super) fn decide_sides(&mut self, protocol: &Protocol) {
-        if self.is_from_start() || !is_port_of(protocol, self.client.port) || is_port_of(protocol, self.server.port) {
+        if self.is_from_start() || !is_port_of(protocol, self.ends.client.port) || is_port_of(protocol, self.ends.server.port) {
             return;
         }
-        std::mem::swap(&mut self.client, &mut self.server);
+        std::mem::swap(&mut self.ends.client, &mut self.ends.server);
         if let Some(waiting) = &mut self.waiting {
             waiting.swap(0, 1);
         }
         self.tcp.swap(0, 1);
-        self.fingerprints.swap(0, 1);
+        self.last_digests.swap(0, 1);
     }
 
     pub(super) fn session(&self, number: u32, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Session {
-        let mut session = Session::new(number, self.client, self.server, self.frame_first, self.time_first_ns);
+        let mut session = Session::new(number, self.ends.client, self.ends.server, self.frame_first, self.time_first_ns);
         session.row.protocol = protocol.name;
-        session.row.transport = self.transport;
+        session.row.transport = self.ends.transport;
         session.row.found_by = found_by.name();
         session.row.file = file;
-        session.row.stream = self.index;
+        session.row.stream = self.ends.index;
         session.row.frame_last = packet.frame;
         session
     }
 
     /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
     #[inline]
-    pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, bytes: &[u8]) -> bool {
+    pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, digest: u64) -> bool {
         (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
-        let mut beginning = [0; 16];
-        for (to, byte) in beginning.iter_mut().zip(bytes) {
-            *to = *byte;
-        }
-        let header = match packet.transport {
-            Transport::Tcp(header) => header,
-            Transport::Udp => TcpHeader::default(),
-        };
-        let identification = packet.ip_identification.filter(|&identification| identification != 0);
-        let now = Fingerprint { identification, header, payload_bytes: packet.payload_bytes, beginning };
-        let Some((before_ns, before)) = self.fingerprints.get_mut(from.index()) else { return false };
+        let Some((before_ns, before)) = self.last_digests.get_mut(from.index()) else { return false };
         let since_ns = packet.time_ns - *before_ns;
-        let window_ns = if identification.is_some() { COPY_NS } else { COPY_WITHOUT_IDENTIFICATION_NS };
-        let is_telling = identification.is_some() || packet.payload_bytes > 0;
-        let is_copy = *before == now && is_telling && (0..window_ns).contains(&since_ns);
+        let is_identified = packet.ip_identification.is_some_and(|identification| identification != 0);
+        let window_ns = if is_identified { COPY_NS } else { COPY_WITHOUT_IDENTIFICATION_NS };
+        let is_telling = is_identified || packet.payload_bytes > 0;
+        let is_copy = *before == digest && is_telling && (0..window_ns).contains(&since_ns);
         if !is_copy {
-            (*before_ns, *before) = (packet.time_ns, now);
+            (*before_ns, *before) = (packet.time_ns, digest);
         }
         is_copy
     }

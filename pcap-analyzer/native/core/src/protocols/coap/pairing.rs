@@ -247,7 +247,7 @@ impl Talk {
         sender.follow_blocks(message, exchange, true);
         let is_data = message.payload_bytes > 0;
         add_data(exchange, message, is_data, exchanges);
-        let acknowledgement = if is_data && is_con { Acknowledgement::Expected(exchange) } else { Acknowledgement::None };
+        let acknowledgement = if is_data && is_con { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 
@@ -290,8 +290,8 @@ impl Talk {
         let is_data = message.payload_bytes > 0 && is_success(message);
         add_data(exchange, message, is_data, exchanges);
         let acknowledgement = match message.kind {
-            "CON" if is_data => Acknowledgement::Expected(exchange),
-            "ACK" => Acknowledgement::Given(exchange),
+            "CON" if is_data => Acknowledgement::Expected,
+            "ACK" => Acknowledgement::Given,
             _ => Acknowledgement::None,
         };
         (Placement { is_data, acknowledgement, ..alone(exchange) }, Role::Response)
@@ -307,7 +307,7 @@ fn acknowledged(message: &Message, sent: &Sent, at: &Moment, exchanges: &mut Exc
     if sent.role == Role::Notification {
         finish(sent.exchange, "complete", exchanges);
     }
-    Placement { acknowledgement: Acknowledgement::Given(sent.exchange), ..alone(sent.exchange) }
+    Placement { acknowledgement: Acknowledgement::Given, ..alone(sent.exchange) }
 }
 
 /// Ends an exchange; where nobody wants its row, nothing needs to be kept of it.
@@ -578,7 +578,7 @@ impl Sender {
         if message.observe.is_none() {
             self.cancel(Some(request.exchange.number), exchanges);
         }
-        let acknowledgement = if is_con && is_data { Acknowledgement::Expected(exchange) } else { Acknowledgement::None };
+        let acknowledgement = if is_con && is_data { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 }

@@ -158,7 +158,7 @@ impl Flows {
             Acknowledgement::None
         } else {
             self.flows(from).insert(identifier, Flow { exchange, publication });
-            Acknowledgement::Expected(exchange)
+            Acknowledgement::Expected
         };
         Placement { exchange: Some(exchange), is_data: true, is_retransmission: false, acknowledgement }
     }
@@ -183,7 +183,7 @@ impl Flows {
         if is_last {
             exchanges.respond(exchange, at);
             close(exchange, "complete", exchanges);
-            acknowledgement = Acknowledgement::Given(exchange);
+            acknowledgement = Acknowledgement::Given;
         }
         Placement { exchange: Some(exchange), acknowledgement, ..Placement::default() }
     }

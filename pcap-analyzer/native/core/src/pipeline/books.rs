@@ -1,0 +1,124 @@
+//! Where the books of the sessions are kept: with the messages, or in a thread of their own.
+
+use crate::exchanges::Event;
+use crate::message::Side;
+use crate::sessions::{Choices, Entry, Kind, KindId, Kinds, Posting, Session, Sessions};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+
+/// Postings that travel together to the thread of the books.
+const POSTINGS: usize = 1024;
+/// Postings looked at together, see [`Session::touch`].
+const GROUP: usize = 16;
+
+/// The way to the thread of the books, and back for what is to be filled again.
+pub struct Post {
+    /// Takes full batches.
+    pub batches: SyncSender<Vec<Posting>>,
+    /// Gives back empty ones.
+    pub spare: Receiver<Vec<Posting>>,
+}
+
+/// Who puts down what is posted.
+enum Keeper {
+    Here(Sessions),
+    Elsewhere(Vec<Posting>, Post),
+}
+
+/// The books, as the second half of the pass sees them.
+pub struct Books {
+    keeper: Keeper,
+    kinds: Kinds,
+    sessions: u32,
+}
+
+impl Books {
+    /// Books without a line, kept here.
+    pub fn new(choices: Choices) -> Self {
+        Self { keeper: Keeper::Here(Sessions::new(choices)), kinds: Kinds::default(), sessions: 0 }
+    }
+
+    /// From now on the books are kept in another thread, which is given what there is in them.
+    pub fn hand_over(&mut self, post: Post) -> Sessions {
+        match std::mem::replace(&mut self.keeper, Keeper::Elsewhere(Vec::with_capacity(POSTINGS), post)) {
+            Keeper::Here(sessions) => sessions,
+            Keeper::Elsewhere(..) => Sessions::default(),
+        }
+    }
+
+    /// The other thread has put down all: the books are here again.
+    pub fn take_back(&mut self, sessions: Sessions) {
+        self.keeper = Keeper::Here(sessions);
+    }
+
+    /// Begins a session; `make` is told its number.
+    pub fn begin(&mut self, make: impl FnOnce(u32) -> Session) -> u32 {
+        let number = self.sessions;
+        self.sessions += 1;
+        self.post(number, Side::Client, Entry::Begins(Some(Box::new(make(number)))));
+        number
+    }
+
+    /// The number of a kind of messages.
+    #[inline]
+    pub fn kind(&mut self, kind: Kind) -> KindId {
+        self.kinds.number(kind)
+    }
+
+    /// Puts something down. Returns whether it is of a message that counts as data, where the books are kept here.
+    #[inline]
+    pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
+        match &mut self.keeper {
+            Keeper::Here(sessions) => sessions.post(&mut Posting { session, from, entry }),
+            Keeper::Elsewhere(batch, post) => {
+                batch.push(Posting { session, from, entry });
+                if batch.len() >= POSTINGS {
+                    post.send(batch);
+                }
+                false
+            }
+        }
+    }
+
+    /// Puts down what exchanges report.
+    #[inline]
+    pub fn post_event(&mut self, event: Event) {
+        self.post(event.session(), Side::Client, Entry::Event(event));
+    }
+
+    /// Sends on what still waits to be sent; nothing can be posted until the books are here again.
+    pub fn flush(&mut self) {
+        if let Keeper::Elsewhere(batch, post) = &mut self.keeper {
+            post.send(batch);
+        }
+        self.keeper = Keeper::Here(Sessions::default());
+    }
+
+    /// The sessions, when all is put down.
+    pub fn close(self) -> Sessions {
+        let Keeper::Here(mut sessions) = self.keeper else { return Sessions::default() };
+        sessions.close(self.kinds);
+        sessions
+    }
+}
+
+impl Post {
+    fn send(&self, batch: &mut Vec<Posting>) {
+        let empty = self.spare.try_recv().unwrap_or_else(|_| Vec::with_capacity(POSTINGS));
+        let _ = self.batches.send(std::mem::replace(batch, empty));
+    }
+}
+
+/// Keeps the books until nobody posts any more.
+pub fn keep(mut sessions: Sessions, arriving: &Receiver<Vec<Posting>>, back_again: &Sender<Vec<Posting>>) -> Sessions {
+    for mut batch in arriving {
+        for group in batch.chunks_mut(GROUP) {
+            sessions.touch(group);
+            for posting in group {
+                sessions.post(posting);
+            }
+        }
+        batch.clear();
+        let _ = back_again.send(batch);
+    }
+    sessions
+}

@@ -1,0 +1,225 @@
+//! What is put down in the books of sessions: small, so that it can be handed from thread to thread.
+
+use super::counts::{PartSums, Session};
+use super::kinds::KindId;
+use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample};
+use crate::message::{Message, Parts, Side};
+
+/// One line of the books.
+#[derive(Debug)]
+pub struct Posting {
+    /// The session it is about.
+    pub session: u32,
+    /// Who sent what it tells of.
+    pub from: Side,
+    /// What it tells.
+    pub entry: Entry,
+}
+
+/// What is put down.
+#[derive(Debug)]
+pub enum Entry {
+    /// The session begins.
+    Begins(Option<Box<Session>>),
+    /// A message.
+    Message(Count),
+    /// Words that messages tell about the session.
+    Tells(Box<Words>),
+    /// A frame, or a part of one, that carries no message.
+    Control(Control),
+    /// Frames without a message that came before the session began.
+    Before(Box<(PartSums, u64)>),
+    /// Bytes of the stream that belong to no message, and how many are not in the capture.
+    Unassigned(Box<PartSums>, u64),
+    /// A segment filled a hole behind which others waited.
+    OutOfOrder,
+    /// Bytes of header fields before and after compression.
+    FieldSection(u32, u32),
+    /// What an exchange tells, or TCP.
+    Event(Event),
+    /// What its records hold is of this protocol; and, where they were opened, what is known of the security protocol is its protection.
+    Carries(&'static str, bool),
+}
+
+/// A frame, or a part of one, that carries no message: SYN, bare ACK, retransmission.
+#[derive(Debug, Clone, Copy)]
+pub struct Control {
+    /// Its bytes.
+    pub parts: Parts,
+    /// Whole frames among it.
+    pub frames: u32,
+    /// Its frame.
+    pub frame: u64,
+    /// Its time.
+    pub time_ns: i64,
+    /// Why it carries none.
+    pub why: Why,
+    /// A time that it completes.
+    pub sample: Option<Sample>,
+}
+
+/// Why a frame carries no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// There is nothing in it.
+    Empty,
+    /// TCP sends bytes again.
+    Retransmission,
+    /// The capture took it twice.
+    CapturedTwice,
+}
+
+/// What counting needs of a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    /// Number of its kind.
+    pub kind: KindId,
+    /// Its part in acknowledging data.
+    pub acknowledgement: Acknowledgement,
+    /// What else it is.
+    pub is: Is,
+    /// How it ends an exchange.
+    pub ended: Option<Outcome>,
+    /// Payload before compression.
+    pub sent_bytes: u32,
+    /// Bytes inside a record that is not opened, 0 where unknown.
+    pub inside_bytes: u32,
+    /// Its bytes on the wire.
+    pub parts: Parts,
+    /// Frame in which it is complete.
+    pub frame: u64,
+    /// When it is complete.
+    pub time_ns: i64,
+    /// Number of its exchange, from 1 on; 0 where it has none.
+    pub exchange: u64,
+    /// A time that it completes.
+    pub sample: Option<Sample>,
+}
+
+/// Yes and no of a message, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Is(u8);
+
+impl Is {
+    /// It brings data for the first time.
+    pub const DATA: u8 = 1;
+    /// Its sender sent it before.
+    pub const RETRANSMISSION: u8 = 1 << 1;
+    /// It breaks its format.
+    pub const MALFORMED: u8 = 1 << 2;
+    /// See [`crate::message::Facts::is_handshake`].
+    pub const HANDSHAKE: u8 = 1 << 3;
+    /// See [`crate::message::Facts::is_of_flight`].
+    pub const OF_FLIGHT: u8 = 1 << 4;
+    /// See [`crate::message::Facts::is_opening`].
+    pub const OPENING: u8 = 1 << 5;
+    /// See [`crate::message::Facts::is_encrypted`].
+    pub const ENCRYPTED: u8 = 1 << 6;
+
+    #[inline]
+    fn of(message: &Message, placement: &Placement) -> Self {
+        let facts = &message.facts;
+        let is = |condition: bool, bit: u8| if condition { bit } else { 0 };
+        Self(
+            is(placement.is_data, Self::DATA)
+                | is(placement.is_retransmission, Self::RETRANSMISSION)
+                | is(message.row.malformed.get().is_some(), Self::MALFORMED)
+                | is(facts.is_handshake, Self::HANDSHAKE)
+                | is(facts.is_of_flight, Self::OF_FLIGHT)
+                | is(facts.is_opening, Self::OPENING)
+                | is(facts.is_encrypted, Self::ENCRYPTED),
+        )
+    }
+
+    /// Whether the bit is set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+impl Count {
+    /// What counts of a message, with those of the events that are of its session and have room in it; the others are passed on.
+    #[inline]
+    #[must_use]
+    pub fn new(
+        message: &Message,
+        kind: KindId,
+        placement: &Placement,
+        session: u32,
+        events: impl Iterator<Item = Event>,
+        mut pass_on: impl FnMut(Event),
+    ) -> Self {
+        let (mut sample, mut ended) = (None, None);
+        for event in events {
+            match event {
+                Event::Sample { session: of, sample: one } if of == session && sample.is_none() => sample = Some(one),
+                Event::Ended { session: of, outcome } if of == session && ended.is_none() => ended = Some(outcome),
+                other => pass_on(other),
+            }
+        }
+        let row = &message.row;
+        let hides = message.facts.is_encrypted && !message.facts.is_handshake;
+        Self {
+            kind,
+            acknowledgement: placement.acknowledgement,
+            is: Is::of(message, placement),
+            ended,
+            sent_bytes: row.uncompressed_bytes.unwrap_or(row.payload_bytes),
+            inside_bytes: row.plaintext_bytes.filter(|_| hides).unwrap_or(0),
+            parts: message.parts(),
+            frame: row.frame,
+            time_ns: row.time_ns,
+            exchange: placement.exchange.map_or(0, |exchange| exchange.number + 1),
+            sample,
+        }
+    }
+}
+
+/// Words that a message tells about its session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Protocol version.
+    pub version: Option<&'static str>,
+    /// A protection besides (D)TLS.
+    pub protection: Option<&'static str>,
+    /// A proof of identity.
+    pub authentication: Option<&'static str>,
+    /// See the table `sessions`.
+    pub client_identifier: Option<String>,
+    /// See the table `sessions`.
+    pub connection_id: Option<String>,
+    /// See the table `sessions`.
+    pub server_name: Option<String>,
+    /// See the table `sessions`.
+    pub cipher_suite: Option<String>,
+    /// See the table `sessions`.
+    pub alpn: Option<String>,
+}
+
+impl Words {
+    /// What a message tells, where that is more than the version that was told before.
+    #[inline]
+    #[must_use]
+    pub fn of(message: &Message, told: &mut Option<&'static str>) -> Option<Box<Self>> {
+        let (row, facts) = (&message.row, &message.facts);
+        let is_told = facts.version.is_none() || facts.version == *told;
+        let texts = [&row.client_identifier, &row.connection_id, &row.server_name, &row.cipher_suite, &row.alpn];
+        if is_told && facts.protection.is_none() && facts.authentication.is_none() && texts.iter().all(|text| text.get().is_none()) {
+            return None;
+        }
+        *told = facts.version.or(*told);
+        let [client_identifier, connection_id, server_name, cipher_suite, alpn] = texts.map(|text| text.get().map(str::to_owned));
+        Some(Box::new(Self {
+            version: facts.version,
+            protection: facts.protection,
+            authentication: facts.authentication,
+            client_identifier,
+            connection_id,
+            server_name,
+            cipher_suite,
+            alpn,
+        }))
+    }
+}

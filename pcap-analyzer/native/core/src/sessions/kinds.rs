@@ -1,0 +1,55 @@
+//! Kinds of messages by number: sums by kind are found by it, and postings stay small.
+
+use rustc_hash::FxHashMap;
+
+/// Number of a kind of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindId(u16);
+
+/// A kind of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// See the table `kinds`.
+    pub protocol: &'static str,
+    /// See the table `kinds`.
+    pub kind: &'static str,
+    /// See the table `kinds`.
+    pub variant: &'static str,
+}
+
+/// The kinds that were met. Words of our tables are known by where they stand, which is quicker than by their letters.
+#[derive(Debug, Default)]
+pub struct Kinds {
+    kinds: Vec<Kind>,
+    by_place: FxHashMap<[(usize, usize); 3], KindId>,
+}
+
+impl Kinds {
+    /// The number of a kind.
+    #[inline]
+    pub fn number(&mut self, kind: Kind) -> KindId {
+        let place = [kind.protocol, kind.kind, kind.variant].map(|word| (word.as_ptr() as usize, word.len()));
+        match self.by_place.get(&place) {
+            Some(&number) => number,
+            None => self.add(kind, place),
+        }
+    }
+
+    /// Words may be equal and stand in two places.
+    #[cold]
+    fn add(&mut self, kind: Kind, place: [(usize, usize); 3]) -> KindId {
+        let at = self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        });
+        let number = KindId(u16::try_from(at).unwrap_or(u16::MAX));
+        self.by_place.insert(place, number);
+        number
+    }
+
+    /// The kind of a number.
+    #[must_use]
+    pub fn get(&self, number: KindId) -> Option<Kind> {
+        self.kinds.get(usize::from(number.0)).copied()
+    }
+}
