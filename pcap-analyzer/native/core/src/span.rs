@@ -1,10 +1,11 @@
 //! Byte ranges that remember their frames, and the sharing of a frame's headers among its messages so that the parts add up.
 
 use crate::packet::{Headers, Packet};
+use std::ops::Deref;
 
-/// A run of payload bytes of one packet: the bytes `from..to` of its payload of `total` bytes.
+/// What bytes remember of the packet that brought them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct Origin {
     /// Frame that completes the packet.
     pub frame: u64,
     /// First frame of the packet, an earlier one where it was fragmented.
@@ -19,17 +20,13 @@ pub struct Piece {
     pub headers: Headers,
     /// Payload bytes of the whole packet.
     pub total: u32,
-    /// Start of the run.
-    pub from: u32,
-    /// End of the run.
-    pub to: u32,
 }
 
-impl Piece {
-    /// The packet's whole payload.
+impl Origin {
+    /// What is to be remembered of a packet.
     #[inline]
     #[must_use]
-    pub fn whole(packet: &Packet) -> Self {
+    pub fn of(packet: &Packet) -> Self {
         let frame_first = packet.earlier_frames.as_ref().and_then(|frames| frames.first().copied()).unwrap_or(packet.frame);
         Self {
             frame: packet.frame,
@@ -39,11 +36,37 @@ impl Piece {
             time_first_ns: packet.time_first_ns,
             headers: packet.headers,
             total: packet.payload_bytes,
-            from: 0,
-            to: packet.payload_bytes,
         }
     }
 
+    /// The packet's whole payload.
+    #[inline]
+    #[must_use]
+    pub const fn whole(&self) -> Piece<'_> {
+        Piece { origin: self, from: 0, to: self.total }
+    }
+}
+
+/// A run of payload bytes of one packet: the bytes `from..to` of its payload of `total` bytes. What is remembered of the packet is had by `Deref`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Where the bytes come from.
+    pub origin: &'a Origin,
+    /// Start of the run.
+    pub from: u32,
+    /// End of the run.
+    pub to: u32,
+}
+
+impl Deref for Piece<'_> {
+    type Target = Origin;
+    #[inline]
+    fn deref(&self) -> &Origin {
+        self.origin
+    }
+}
+
+impl Piece<'_> {
     /// Bytes of the run.
     #[inline]
     #[must_use]
@@ -114,14 +137,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn piece(headers: Headers, total: u32) -> Piece {
-        Piece { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, total, from: 0, to: total }
+    fn origin(headers: Headers, total: u32) -> Origin {
+        Origin { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, total }
     }
 
     #[test]
     fn three_messages_share_66_header_bytes_by_their_length() {
         let headers = Headers { link_bytes: 14, padding_bytes: 0, ip_bytes: 20, transport_bytes: 32, ..Headers::default() };
-        let (first, rest) = piece(headers, 30).split(10);
+        let origin = origin(headers, 30);
+        let (first, rest) = origin.whole().split(10);
         let (second, third) = rest.split(5);
 
         // 14 * 10 / 30 = 4.67 → 4; 14 * 15 / 30 = 7 → 7 - 4 = 3; the rest is 7
@@ -133,7 +157,8 @@ mod tests {
         #[test]
         fn shares_add_up(link in 0u32..5000, ip in 0u32..100, total in 1u32..70000, cuts in proptest::collection::vec(0u32..70000, 0..6)) {
             let headers = Headers { link_bytes: link, padding_bytes: 3, ip_bytes: ip, transport_bytes: 32, ..Headers::default() };
-            let mut rest = piece(headers, total);
+            let origin = origin(headers, total);
+            let mut rest = origin.whole();
             let mut sum = Headers::default();
             let mut edges: Vec<u32> = cuts.into_iter().map(|cut| cut % total).collect();
             edges.sort_unstable();

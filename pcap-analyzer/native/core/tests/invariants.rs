@@ -7,7 +7,7 @@ use pcapstat_core::message::{Message, Side};
 use pcapstat_core::packet::Headers;
 use pcapstat_core::protocols::framing::{Cutter, Half, Receiver, Remainder};
 use pcapstat_core::protocols::{Carrier, Decoding, Input, Protocol, Step, PROTOCOLS};
-use pcapstat_core::span::Piece;
+use pcapstat_core::span::Origin;
 use proptest::prelude::*;
 
 /// Starts that get random bytes past the first look of a decoder.
@@ -58,7 +58,8 @@ fn cut(protocol: &Protocol, bytes: &[u8], segment: usize) -> Seen {
         let frame = number as u64 + 1;
         let total = u32::try_from(chunk.len()).unwrap();
         let (time_ns, headers) = (0, Headers::default());
-        let piece = Piece { frame, frame_first: frame, file: 0, time_ns, time_first_ns: time_ns, headers, total, from: 0, to: total };
+        let origin = Origin { frame, frame_first: frame, file: 0, time_ns, time_first_ns: time_ns, headers, total };
+        let piece = origin.whole();
         let mut cutter = Cutter {
             decoder: decoder.as_mut(),
             message: &mut message,

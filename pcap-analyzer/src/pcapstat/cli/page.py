@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -210,6 +209,8 @@ def foot(summary: Summary) -> list[str]:
 
 def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
     """Write the summary as one JSON object, with the version that made it."""
+    import json
+
     sessions = [asdict(session) for session in summary.sessions.chosen(wanted)]
     whole = {
         "pcapstat": __version__,

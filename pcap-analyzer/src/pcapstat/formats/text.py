@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import html as html_module
-import json
-import shutil
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -38,17 +35,24 @@ def write(file: IO[bytes], text: str) -> None:
     file.write(text.encode("utf-8", "replace"))
 
 
+def as_json(row: dict[str, Any]) -> str:
+    """Write a row as a JSON object."""
+    import json
+
+    return json.dumps(row, default=plain, ensure_ascii=False)
+
+
 def ndjson(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write one JSON object a line."""
     for row in rows(table, columns):
-        write(file, json.dumps(row, default=plain, ensure_ascii=False) + "\n")
+        write(file, as_json(row) + "\n")
 
 
 def json_array(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write a JSON array of objects."""
     separator = "["
     for row in rows(table, columns):
-        write(file, separator + json.dumps(row, default=plain, ensure_ascii=False))
+        write(file, separator + as_json(row))
         separator = ",\n "
     write(file, "[]\n" if separator == "[" else "]\n")
 
@@ -65,6 +69,8 @@ def markdown(table: Any, file: IO[bytes], columns: list[str]) -> None:
 
 def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write a page with one table."""
+    from html import escape
+
     stream = reader(table, columns)
     names = stream.schema.names
     style = "body{font:14px sans-serif}table{border-collapse:collapse}td,th{border:1px solid #999;padding:2px 6px;text-align:left}"
@@ -72,12 +78,14 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
     write(file, "".join(f"<th>{name}</th>" for name in names) + "</tr></thead><tbody>\n")
     for batch in stream:
         for row in batch.to_pylist():
-            write(file, "<tr>" + "".join(f"<td>{html_module.escape(shown(row[name]))}</td>" for name in names) + "</tr>\n")
+            write(file, "<tr>" + "".join(f"<td>{escape(shown(row[name]))}</td>" for name in names) + "</tr>\n")
     write(file, "</tbody></table></html>\n")
 
 
 def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write aligned columns, as many as the terminal is wide; the others are named below, to be chosen with --columns."""
+    import shutil
+
     stream = reader(table, columns)
     names = stream.schema.names
     width = shutil.get_terminal_size((80, 24)).columns

@@ -206,6 +206,23 @@ pub struct Exchange {
     pub result: String,
 }
 
+impl Exchange {
+    /// Begins with `message`, where another exchange was before.
+    #[inline]
+    fn begin(&mut self, number: u64, kind: &'static str, message: &Message, from: Side, at: &Moment) {
+        (self.number, self.session, self.protocol, self.kind) = (number, at.session, message.protocol, kind);
+        (self.from, self.outcome, self.file) = (Some(from), "", at.file);
+        (self.frame_first, self.frame_last, self.frame_ack, self.frame_response) = (at.frame, at.frame, None, None);
+        self.time_ns = at.time_ns;
+        (self.ack_rtt_ns, self.rtt_ns, self.delay_ns, self.interval_ns, self.parent) = (None, None, None, None, None);
+        (self.messages, self.retransmissions, self.is_opening_repeated, self.parts) = (1, 0, false, None);
+        (self.payload_bytes, self.frame_bytes) = (0, message.frame_bytes.into());
+        (self.token, self.message_id) = (message.token, message.message_id);
+        self.resource.clear();
+        self.result.clear();
+    }
+}
+
 /// The exchanges that are open. Ended ones leave by the sink, or are forgotten where none was asked for.
 #[derive(Debug, Default)]
 pub struct Exchanges {
@@ -240,22 +257,7 @@ impl Exchanges {
         let id = ExchangeId { number: self.next, slot };
         self.next += 1;
         if let Some(exchange) = self.slots.get_mut(slot as usize) {
-            *exchange = Exchange {
-                number: id.number,
-                session: at.session,
-                protocol: message.protocol,
-                kind,
-                from: Some(from),
-                file: at.file,
-                frame_first: at.frame,
-                frame_last: at.frame,
-                time_ns: at.time_ns,
-                token: message.token,
-                message_id: message.message_id,
-                messages: 1,
-                frame_bytes: message.frame_bytes.into(),
-                ..Exchange::default()
-            };
+            exchange.begin(id.number, kind, message, from, at);
         }
         id
     }
@@ -386,5 +388,44 @@ impl Exchanges {
     /// The exchanges that were let go since the last call.
     pub fn take_ended(&mut self) -> Vec<Exchange> {
         std::mem::take(&mut self.ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_the_exchange_that_was_in_a_place_before() {
+        let at = Moment { session: 2, file: 1, frame: 9, time_ns: 70 };
+        let message = Message::default();
+        let mut used = Exchange {
+            outcome: "reset",
+            frame_ack: Some(3),
+            frame_response: Some(4),
+            ack_rtt_ns: Some(1),
+            rtt_ns: Some(1),
+            delay_ns: Some(1),
+            interval_ns: Some(1),
+            parent: Some(1),
+            messages: 7,
+            retransmissions: 2,
+            is_opening_repeated: true,
+            parts: Some(3),
+            payload_bytes: 10,
+            frame_bytes: 11,
+            token: Token::new(&[1]),
+            message_id: Some(5),
+            resource: "temp".to_owned(),
+            result: "2.05".to_owned(),
+            ..Exchange::default()
+        };
+        let mut fresh = Exchange::default();
+        for exchange in [&mut used, &mut fresh] {
+            exchange.begin(12, "GET", &message, Side::Client, &at);
+        }
+
+        assert_eq!((12, 2, 1), (fresh.number, fresh.session, fresh.messages));
+        assert_eq!(fresh, used);
     }
 }

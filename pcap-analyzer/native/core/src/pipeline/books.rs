@@ -64,16 +64,17 @@ impl Books {
         self.kinds.number(kind)
     }
 
-    /// Puts something down. Returns whether it is of a message that counts as data, where the books are kept here.
-    #[inline]
+    /// Puts something down. Returns whether it is of a message that counts as data, where the books are kept here. Inlined, so that a posting is
+    /// written where it stays: copies of what has just been written are what cost here.
+    #[inline(always)]
     pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
         match &mut self.keeper {
             Keeper::Here(sessions) => sessions.post(&mut Posting { session, from, entry }),
             Keeper::Elsewhere(batch, post) => {
-                batch.push(Posting { session, from, entry });
                 if batch.len() >= POSTINGS {
                     post.send(batch);
                 }
+                batch.push(Posting { session, from, entry });
                 false
             }
         }
@@ -102,6 +103,7 @@ impl Books {
 }
 
 impl Post {
+    #[cold]
     fn send(&self, batch: &mut Vec<Posting>) {
         let empty = self.spare.try_recv().unwrap_or_else(|_| Vec::with_capacity(POSTINGS));
         let _ = self.batches.send(std::mem::replace(batch, empty));

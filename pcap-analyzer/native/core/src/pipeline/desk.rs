@@ -143,7 +143,7 @@ impl Desk<'_, '_> {
     }
 
     /// A record that holds nothing.
-    pub fn empty_record(&mut self, from: Side, piece: &Piece) {
+    pub fn empty_record(&mut self, from: Side, piece: Piece<'_>) {
         self.leave_unassigned(from, &piece.headers, 0, 0);
     }
 

@@ -5,7 +5,7 @@ use crate::packet::Headers;
 use crate::protocols::framing::{datagram, Cutter, Half, Receiver, Remainder};
 use crate::protocols::{by_row, Carrier, Decoding};
 use crate::schema::messages::Row;
-use crate::span::Piece;
+use crate::span::Origin;
 
 #[derive(Default)]
 struct Rows {
@@ -32,7 +32,8 @@ pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> 
     let total = u32::try_from(bytes.len()).ok()?;
     let (file, frame, time_ns) = (0, 1, 0);
     let headers = Headers::default();
-    let piece = Piece { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, total, from: 0, to: total };
+    let origin = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, total };
+    let piece = origin.whole();
     let mut decoder = (protocol.decoder)(decoding);
     let mut message = Message { wants_text: true, ..Message::default() };
     let now = (frame, time_ns);

@@ -4,7 +4,7 @@ use super::{Decoder, Input, Malformed, Step};
 use crate::message::{Message, Side};
 use crate::note::{NoteKind, GAP, MALFORMED, UNFINISHED, UNPARSED};
 use crate::packet::Headers;
-use crate::span::{self, Piece};
+use crate::span::{self, Origin, Piece};
 
 /// What takes the messages that were cut.
 pub trait Receiver {
@@ -61,7 +61,7 @@ struct Partial {
 }
 
 impl Partial {
-    fn absorb(&mut self, piece: &Piece, bytes: &[u8], keep_bytes: usize, wants_frames: bool) {
+    fn absorb(&mut self, piece: Piece<'_>, bytes: &[u8], keep_bytes: usize, wants_frames: bool) {
         self.keep(bytes, keep_bytes);
         self.count(piece, bytes.len(), wants_frames);
     }
@@ -74,7 +74,7 @@ impl Partial {
         }
     }
 
-    fn count(&mut self, piece: &Piece, captured: usize, wants_frames: bool) {
+    fn count(&mut self, piece: Piece<'_>, captured: usize, wants_frames: bool) {
         self.wire_bytes += piece.len() as usize;
         self.is_cut |= captured < piece.len() as usize;
         self.first.get_or_insert((piece.frame_first, piece.time_first_ns));
@@ -115,9 +115,9 @@ impl Half {
 
     /// Takes the next bytes of the stream.
     #[inline]
-    pub fn chunk(&mut self, cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+    pub fn chunk(&mut self, cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
         let Some(partial) = self.partial.take() else { return self.cut(cutter, piece, bytes, receiver) };
-        let Some(used) = self.resume(partial, cutter, &piece, bytes, receiver) else { return };
+        let Some(used) = self.resume(partial, cutter, piece, bytes, receiver) else { return };
         let (_, rest) = piece.split(used);
         if !rest.is_empty() {
             self.cut(cutter, rest, bytes.get(used as usize..).unwrap_or(&[]), receiver);
@@ -129,7 +129,7 @@ impl Half {
         &mut self,
         mut partial: Box<Partial>,
         cutter: &mut Cutter<'_>,
-        piece: &Piece,
+        piece: Piece<'_>,
         bytes: &[u8],
         receiver: &mut impl Receiver,
     ) -> Option<u32> {
@@ -160,9 +160,9 @@ impl Half {
         };
         let used = u32::try_from(len.saturating_sub(before)).unwrap_or(u32::MAX).min(piece.len());
         let (mine, _) = piece.split(used);
-        partial.count(&mine, bytes.len().min(used as usize), cutter.wants_frames);
+        partial.count(mine, bytes.len().min(used as usize), cutter.wants_frames);
         let bytes = partial.bytes.get(..len.min(partial.bytes.len())).unwrap_or(&[]);
-        self.emit_partial(&partial, cutter, fault, &mine, bytes, receiver);
+        self.emit_partial(&partial, cutter, fault, mine, bytes, receiver);
         Some(used)
     }
 
@@ -171,7 +171,7 @@ impl Half {
         partial: &Partial,
         cutter: &mut Cutter<'_>,
         fault: Option<Malformed>,
-        last: &Piece,
+        last: Piece<'_>,
         bytes: &[u8],
         receiver: &mut impl Receiver,
     ) {
@@ -194,11 +194,11 @@ impl Half {
     }
 
     /// Cuts messages from bytes that begin at a boundary (or anywhere, after a loss).
-    fn cut(&mut self, cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+    fn cut(&mut self, cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
         let (mut piece, mut bytes) = (piece, bytes);
         while !piece.is_empty() {
             if self.is_lost {
-                let Some(skipped) = self.find_boundary(cutter, &piece, bytes, receiver) else { return };
+                let Some(skipped) = self.find_boundary(cutter, piece, bytes, receiver) else { return };
                 bytes = bytes.get(skipped as usize..).unwrap_or(&[]);
                 piece = piece.split(skipped).1;
             }
@@ -207,12 +207,12 @@ impl Half {
             let (len, fault) = match cutter.decoder.next(Input { bytes, wire_bytes }, cutter.from, cutter.message) {
                 Step::Message { len } => (len, None),
                 Step::Malformed { len, why } => (len, Some(why)),
-                Step::NeedMore { at_least } => return self.wait(cutter, &piece, bytes, at_least, receiver),
+                Step::NeedMore { at_least } => return self.wait(cutter, piece, bytes, at_least, receiver),
             };
             let used = u32::try_from(len).unwrap_or(u32::MAX).clamp(1, piece.len());
             let (mine, rest) = piece.split(used);
             let captured = bytes.get(..used as usize).unwrap_or(bytes);
-            emit(cutter, &mine, captured.len(), fault);
+            emit(cutter, mine, captured.len(), fault);
             self.hand_over(cutter, fault, captured, receiver);
             bytes = bytes.get(used as usize..).unwrap_or(&[]);
             piece = rest;
@@ -220,7 +220,7 @@ impl Half {
     }
 
     /// Keeps the start of a message until `at_least` bytes of it are there.
-    fn wait(&mut self, cutter: &Cutter<'_>, piece: &Piece, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
+    fn wait(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
         let mut partial = Box::<Partial>::default();
         partial.absorb(piece, bytes, cutter.keep_bytes.max(bytes.len()), cutter.wants_frames);
         partial.needed = at_least;
@@ -232,7 +232,7 @@ impl Half {
     }
 
     /// Looks for the next message boundary in `bytes`: returns how many bytes are before it. Where there is none, all are given up.
-    fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: &Piece, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
+    fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
         let found = (0..bytes.len()).find(|&at| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from));
         let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));
         if skipped > 0 {
@@ -286,19 +286,11 @@ impl Half {
         let Step::Message { len } = step else { return self.lose(&partial, UNPARSED, cutter.from, receiver) };
         self.missing_in_partial += (len.saturating_sub(partial.wire_bytes)) as u64;
         partial.wire_bytes = len.max(partial.wire_bytes);
-        let last = Piece {
-            frame: cutter.now.0,
-            frame_first: cutter.now.0,
-            file: partial.file,
-            time_ns: cutter.now.1,
-            time_first_ns: cutter.now.1,
-            headers: Headers::default(),
-            total: 0,
-            from: 0,
-            to: 0,
-        };
+        let (frame, time_ns) = cutter.now;
+        let (file, headers) = (partial.file, Headers::default());
+        let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, total: 0 };
         let bytes = std::mem::take(&mut partial.bytes);
-        self.emit_partial(&partial, cutter, None, &last, &bytes, receiver);
+        self.emit_partial(&partial, cutter, None, last.whole(), &bytes, receiver);
         self.is_lost = len < wire_bytes;
     }
 
@@ -311,7 +303,7 @@ impl Half {
 }
 
 /// Cuts the messages of a datagram.
-pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &mut impl Receiver) {
+pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
     let (mut piece, mut bytes) = (piece, bytes);
     loop {
         let wire_bytes = piece.len() as usize;
@@ -328,7 +320,7 @@ pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece, bytes: &[u8], receiver: &
         let used = u32::try_from(len).unwrap_or(u32::MAX).min(piece.len());
         let (mine, rest) = piece.split(used);
         let captured = bytes.get(..used as usize).unwrap_or(bytes);
-        emit(cutter, &mine, captured.len(), fault);
+        emit(cutter, mine, captured.len(), fault);
         receiver.message(cutter.message, cutter.from, captured);
         if rest.is_empty() || used == 0 {
             return;
@@ -344,7 +336,7 @@ const fn beyond_datagram(offset: usize) -> Malformed {
 
 /// Fills in location and bytes of a message that stands in one packet.
 #[inline]
-fn emit(cutter: &mut Cutter<'_>, mine: &Piece, captured: usize, fault: Option<Malformed>) {
+fn emit(cutter: &mut Cutter<'_>, mine: Piece<'_>, captured: usize, fault: Option<Malformed>) {
     let message = &mut *cutter.message;
     locate(message, cutter.now, mine);
     message.is_truncated = captured < mine.len() as usize;
@@ -355,7 +347,7 @@ fn emit(cutter: &mut Cutter<'_>, mine: &Piece, captured: usize, fault: Option<Ma
 }
 
 #[inline]
-fn locate(message: &mut Message, now: (u64, i64), last: &Piece) {
+fn locate(message: &mut Message, now: (u64, i64), last: Piece<'_>) {
     message.frame = now.0;
     message.frame_first = last.frame_first.min(last.frame);
     message.frame_last = last.frame;

@@ -1,14 +1,14 @@
 //! One direction of a TCP connection (RFC 9293 §3.4): segments in, bytes in order out, with what was sent again and what is missing.
 
-use crate::span::Piece;
+use crate::span::{Origin, Piece};
 
 /// What the direction hands on, in stream order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery<'a> {
     /// New bytes, next in order. `bytes` may be shorter than the piece (snap length).
-    Chunk(Piece, &'a [u8]),
+    Chunk(Piece<'a>, &'a [u8]),
     /// Bytes that were delivered before: a retransmission, a keep-alive probe.
-    Repeated(Piece),
+    Repeated(Piece<'a>),
     /// So many bytes of the stream are not in the capture.
     Gap(u64),
 }
@@ -17,7 +17,9 @@ pub enum Delivery<'a> {
 #[derive(Debug)]
 struct Held {
     sequence: u32,
-    piece: Piece,
+    origin: Origin,
+    from: u32,
+    to: u32,
     bytes: Vec<u8>,
 }
 
@@ -76,7 +78,7 @@ impl Reassembly {
 
     /// Takes a segment with payload. Returns whether it arrived out of order: before bytes that came earlier than it in the stream, or after them.
     #[inline]
-    pub fn segment(&mut self, sequence: u32, piece: Piece, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
+    pub fn segment(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
         if !self.is_started {
             self.next = sequence;
             self.is_started = true;
@@ -98,7 +100,7 @@ impl Reassembly {
     }
 
     /// Passes on a segment that begins at or before the next byte.
-    fn pass(&mut self, sequence: u32, piece: Piece, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
+    fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
         let old = self.next.wrapping_sub(sequence);
         if old == 0 {
             self.next = self.next.wrapping_add(piece.len());
@@ -113,11 +115,12 @@ impl Reassembly {
         }
     }
 
-    fn hold(&mut self, sequence: u32, piece: Piece, bytes: &[u8]) {
+    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) {
         let next = self.next;
         let ahead = distance(sequence, next);
         let at = self.held.partition_point(|held| distance(held.sequence, next) <= ahead);
-        self.held.insert(at, Held { sequence, piece, bytes: bytes.to_vec() });
+        let Piece { origin, from, to } = piece;
+        self.held.insert(at, Held { sequence, origin: *origin, from, to, bytes: bytes.to_vec() });
     }
 
     /// Delivers the held segments that are now in order.
@@ -129,7 +132,8 @@ impl Reassembly {
         self.acknowledged = 0;
         let segments: Vec<Held> = self.held.drain(..ready).collect();
         for held in segments {
-            self.pass(held.sequence, held.piece, &held.bytes, deliver);
+            let Held { sequence, origin, from, to, bytes } = &held;
+            self.pass(*sequence, Piece { origin, from: *from, to: *to }, bytes, deliver);
         }
         self.release(deliver);
     }
@@ -169,9 +173,9 @@ mod tests {
     use crate::packet::Headers;
     use proptest::prelude::*;
 
-    fn piece(frame: u64, total: usize) -> Piece {
+    fn origin(frame: u64, total: usize) -> Origin {
         let total = u32::try_from(total).unwrap();
-        Piece { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), total, from: 0, to: total }
+        Origin { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), total }
     }
 
     fn run(start: u32, segments: &[(u32, &[u8])]) -> (Vec<u8>, u64, u64) {
@@ -187,7 +191,7 @@ mod tests {
             Delivery::Gap(gap) => missing += gap,
         };
         for (number, (offset, payload)) in segments.iter().enumerate() {
-            stream.segment(start.wrapping_add(*offset), piece(number as u64, payload.len()), payload, &mut deliver);
+            stream.segment(start.wrapping_add(*offset), origin(number as u64, payload.len()).whole(), payload, &mut deliver);
         }
         stream.finish(&mut deliver);
         (bytes, repeated, missing)

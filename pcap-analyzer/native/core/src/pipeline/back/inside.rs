@@ -13,7 +13,7 @@ use crate::pdml::Source;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
 use crate::sessions::Entry;
-use crate::span::Piece;
+use crate::span::Origin;
 
 /// What is known of the inside of a conversation.
 #[derive(Default)]
@@ -71,8 +71,8 @@ impl Sealed {
         self.message.plaintext_bytes.unwrap_or(self.message.fragment_bytes).min(self.message.fragment_bytes)
     }
 
-    /// Its content as a run of bytes: all else that it is made of are headers of the content.
-    fn piece(&self, content_bytes: u32) -> Piece {
+    /// Where its content comes from: all else that it is made of are headers of the content.
+    fn origin(&self, content_bytes: u32, file: u16) -> Origin {
         let row = &self.message.row;
         let compressed_bytes = row.uncompressed_bytes.map(|_| row.payload_bytes);
         let around = self.own_bytes() - compressed_bytes.unwrap_or(content_bytes);
@@ -87,16 +87,14 @@ impl Sealed {
             carrier_bytes,
             compressed_bytes: compressed_bytes.unwrap_or(0),
         };
-        Piece {
+        Origin {
             frame: row.frame_last,
             frame_first: row.frame_first,
-            file: 0,
+            file,
             time_ns: row.time_last_ns,
             time_first_ns: row.time_first_ns,
             headers,
             total: content_bytes,
-            from: 0,
-            to: content_bytes,
         }
     }
 }
@@ -201,9 +199,10 @@ impl Inner {
     }
 
     fn cut_one(&mut self, outer: &mut Desk<'_, '_>, record: &Sealed, content: &[u8], now: (u64, i64), keep_bytes: usize) {
-        let piece = Piece { file: outer.file, ..record.piece(bytes_of(content)) };
+        let origin = record.origin(bytes_of(content), outer.file);
+        let piece = origin.whole();
         if content.is_empty() {
-            return outer.empty_record(record.from, &piece);
+            return outer.empty_record(record.from, piece);
         }
         let mut cutter = Cutter {
             decoder: self.decoder.as_mut(),

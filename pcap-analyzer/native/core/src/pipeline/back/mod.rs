@@ -20,7 +20,7 @@ use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Entry, Sessions, Why};
-use crate::span::Piece;
+use crate::span::Origin;
 use crate::transport::{Delivery, Seat};
 use inside::Inside;
 use rustc_hash::FxHashMap;
@@ -142,7 +142,7 @@ impl<'s> Back<'s> {
     fn touch(&self, group: &[Arrival]) {
         for arrival in group {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
-            black_box(stream.tcp.get(stream.side(&arrival.packet).index()).map(|half| half.in_flight.len()));
+            black_box(stream.tcp.get(stream.side(&arrival.packet).index()).map(|half| half.in_flight.front().is_some()));
             black_box(stream.conversation.and_then(|at| self.conversations.get(at)).map(|conversation| conversation.session));
         }
     }
@@ -175,10 +175,11 @@ impl<'s> Back<'s> {
 
     /// Counts a packet without a message.
     #[inline]
-    fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why, sample: Option<Sample>) {
+    fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why, measured: Option<(u32, Timing, i64)>) {
         let parts = without_message(&packet.headers, packet.payload_bytes);
         let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(session) = stream.session {
+            let sample = measured.map(|(_, timing, time_ns)| tcp_sample(timing, time_ns));
             let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why, sample };
             self.rooms.books.post(session, from, Entry::Control(control));
             return;
@@ -196,16 +197,16 @@ impl<'s> Back<'s> {
         let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty, None) };
         self.look_inside(packet, at);
         let Some((_, mut talk)) = self.talk(packet, place, at) else { return };
-        datagram(&mut talk.cutter, Piece::whole(packet), bytes, &mut talk.desk);
+        datagram(&mut talk.cutter, Origin::of(packet).whole(), bytes, &mut talk.desk);
         self.open_sealed(packet, place, at);
     }
 
     fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
-        let sample = self.watch_tcp(packet, place, from, header);
+        let measured = self.watch_tcp(packet, place, from, header);
         if packet.payload_bytes == 0 {
-            self.control(packet, place, from, Why::Empty, sample);
-        } else if let (Some(sample), Some(session)) = (sample, self.streams.get(place).and_then(|stream| stream.session)) {
-            self.rooms.books.post_event(Event::Sample { session, sample });
+            self.control(packet, place, from, Why::Empty, measured);
+        } else if let Some((session, timing, time_ns)) = measured {
+            self.rooms.books.post_event(Event::Sample { session, sample: tcp_sample(timing, time_ns) });
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
@@ -235,19 +236,19 @@ impl<'s> Back<'s> {
         let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) else { return };
         let Some(half) = stream.tcp.get_mut(from.index()) else { return };
         let mut is_passed_over = half.is_passed_over;
-        half.reassembly.segment(sequence, Piece::whole(packet), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
+        half.reassembly.segment(sequence, Origin::of(packet).whole(), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
         half.is_passed_over = is_passed_over;
     }
 
-    /// Watches TCP's own opening and acknowledgements. Returns the time that the packet completes for its session.
+    /// Watches TCP's own opening and acknowledgements. Returns the session and the time that the packet completes for it.
     #[inline]
-    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) -> Option<Sample> {
+    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) -> Option<(u32, Timing, i64)> {
         let stream = self.streams.get_mut(place)?;
         let (timing, time_ns) = stream.watch(packet, from, header)?;
         if stream.session.is_none() && timing == Timing::TcpHandshake {
             stream.handshake_ns = Some(time_ns);
         }
-        stream.session.map(|_| tcp_sample(timing, time_ns))
+        stream.session.map(|session| (session, timing, time_ns))
     }
 
     /// The stream's conversation, begun where these bytes show which protocol it speaks.
@@ -456,7 +457,7 @@ impl Talk<'_, '_> {
         let (Some(tcp), Some(half)) = (tcp.get_mut(at), self.halves.get_mut(at)) else { return };
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
         let is_behind =
-            tcp.reassembly.segment(sequence, Piece::whole(packet), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
+            tcp.reassembly.segment(sequence, Origin::of(packet).whole(), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
         if is_behind {
             desk.rooms.books.post(desk.session, cutter.from, Entry::OutOfOrder);
         }

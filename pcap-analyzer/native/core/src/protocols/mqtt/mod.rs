@@ -15,7 +15,6 @@ pub(in crate::protocols) use pairing::{Flows, REGACK, REGISTER};
 
 use packets::{Flags, PACKETS};
 use properties::{variable_byte_integer, Fault};
-use rustc_hash::FxHashMap;
 
 /// MQTT over a byte stream.
 pub const MQTT: Protocol = Protocol {
@@ -48,8 +47,34 @@ pub const MQTT: Protocol = Protocol {
     ],
 };
 
-/// Topics that a side set aliases for (MQTT 5 §3.3.2.3.4).
-type Aliases = FxHashMap<u16, (u64, Box<[u8]>)>;
+/// Topics that a side set aliases for (MQTT 5 §3.3.2.3.4), in the order of the aliases: as a rule they are 1 and the few after it.
+#[derive(Debug, Default)]
+struct Aliases(Vec<Alias>);
+
+#[derive(Debug)]
+struct Alias {
+    alias: u16,
+    topic_hash: u64,
+    topic: Box<[u8]>,
+}
+
+impl Aliases {
+    fn get(&self, alias: u16) -> Option<&Alias> {
+        let at = self.0.binary_search_by_key(&alias, |known| known.alias).ok()?;
+        self.0.get(at)
+    }
+
+    fn set(&mut self, new: Alias) {
+        match self.0.binary_search_by_key(&new.alias, |known| known.alias) {
+            Ok(at) => {
+                if let Some(known) = self.0.get_mut(at) {
+                    *known = new;
+                }
+            }
+            Err(at) => self.0.insert(at, new),
+        }
+    }
+}
 
 /// The decoder of a connection.
 #[derive(Debug, Default)]
