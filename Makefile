@@ -78,7 +78,8 @@ docs: install-test ## Build the documentation as a site in build/site; a warning
 	$(BIN)/mkdocs build --quiet --strict
 
 .PHONY: bench
-bench: install-test ## Measure speed and memory: ratios to capinfos and tshark, one worker and two, large datasets
+bench: install-test ## Measure speed and memory: ratios to capinfos, tshark and nfstream, one worker and two, large datasets
+	$(BIN)/python -m pip install --quiet "nfstream>=6.6"
 	$(BIN)/python pcap-analyzer/benches/run.py
 	$(BIN)/python pcap-analyzer/benches/archive.py
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 import generate
 
 FRAMES = int(os.environ.get("BENCH_FRAMES", "1000000"))
+LONGER = 10
+"""How many times as long the longest capture is."""
+NFSTREAM = "import sys, nfstream; print(sum(1 for _ in nfstream.NFStreamer(source=sys.argv[1], n_meters=1)))"
 FIELDS = [
     "frame.number",
     "frame.time_epoch",
@@ -51,6 +55,8 @@ def commands(capture: Path, folder: Path) -> dict[str, tuple[list[str], int]]:
         "capinfos": (["capinfos", str(capture)], 3),
         "tshark -T fields": (["tshark", "-n", "-r", str(capture), "-T", "fields", *fields], 1),
     }
+    if importlib.util.find_spec("nfstream"):
+        listed["nfstream (flows only)"] = ([sys.executable, "-c", NFSTREAM, str(capture)], 3)
     one_core = ["taskset", "-c", "0", *listed["pcapstat summarize"][0]]
     listed["pcapstat summarize, one core"] = (one_core, 3)
     return {name: entry for name, entry in listed.items() if shutil.which(entry[0][0])}
@@ -77,6 +83,10 @@ def main() -> None:
             generate.write(capture, kind, FRAMES, endpoints)
             print(f"\n{kind}: {FRAMES} frames, {endpoints} endpoints, {capture.stat().st_size / 1e6:.0f} MB")
             show({title: measure(command, runs) for title, (command, runs) in commands(capture, folder).items()}, "pcapstat summarize")
+        generate.write(capture, "mqtt", LONGER * FRAMES, 400)
+        print(f"\nmqtt: {LONGER * FRAMES} frames, 400 endpoints, {capture.stat().st_size / 1e6:.0f} MB")
+        short = commands(capture, folder)
+        show({title: measure(short[title][0]) for title in ("pcapstat summarize", "capinfos")}, "pcapstat summarize")
         generate.write(capture, "mqtt", FRAMES // 20, 400)
         print(f"\nengine tshark: mqtt, {FRAMES // 20} frames")
         show({title: measure(command, runs) for title, (command, runs) in engine(capture).items()}, "tshark -T pdml")

@@ -6,9 +6,9 @@ use crate::link::ieee802154::LinkAddresses;
 use crate::link::sixlowpan::{self, Adapted, Expanded, Tag};
 use crate::link::{self, Inside, LinkType};
 use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
-use crate::network::{self, Ip};
+use crate::network::{self, icmp, Ip, ICMP, ICMPV6, TCP, UDP};
 use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
-use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet};
+use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
 use crate::transport_headers as transport;
 
 /// What a frame turned out to hold.
@@ -45,6 +45,7 @@ struct Context<'n> {
     is_ethernet: bool,
     depth: u8,
     account: Account,
+    refusal: Option<Refusal>,
     notes: &'n mut Notes,
 }
 
@@ -79,6 +80,7 @@ impl Opener {
                 protocol,
                 frame_bytes: context.account.frame_bytes,
                 frames: context.account.earlier.len() as u32 + 1,
+                refuses: context.refusal,
             }),
         }
     }
@@ -188,6 +190,10 @@ impl Opener {
         match ip.protocol {
             TCP => context.transport(transport::tcp(ip.rest), "tcp", ip),
             UDP => context.transport(transport::udp(ip.rest), "udp", ip),
+            ICMP | ICMPV6 => {
+                context.refusal = icmp::refusal(ip);
+                Found::Other(network::protocol_name(ip.protocol))
+            }
             _ => self.tunnel(ip, context),
         }
     }
@@ -274,8 +280,6 @@ impl Opener {
 }
 
 const IPV4: u8 = 4;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 
@@ -298,7 +302,7 @@ impl<'n> Context<'n> {
     #[inline]
     fn new(frame: &Frame<'_>, notes: &'n mut Notes) -> Self {
         let account = Account { frame_bytes: u64::from(frame.frame_bytes), time_first_ns: frame.time_ns, ..Account::default() };
-        Self { file: frame.file, number: frame.number, time_ns: frame.time_ns, is_ethernet: false, depth: 0, account, notes }
+        Self { file: frame.file, number: frame.number, time_ns: frame.time_ns, is_ethernet: false, depth: 0, account, refusal: None, notes }
     }
 
     #[inline]

@@ -146,6 +146,19 @@ pub struct Packet {
     pub ip_identification: Option<u16>,
 }
 
+/// What an ICMP error tells of the packet that it quotes (RFC 792, RFC 4443 §3): it was not delivered. The quote is no packet itself (trap 84).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// Sender of the packet that is quoted.
+    pub source: Endpoint,
+    /// Its receiver.
+    pub destination: Endpoint,
+    /// Whether it is a TCP segment, not a UDP datagram.
+    pub is_tcp: bool,
+    /// Why, in the standard's words.
+    pub why: &'static str,
+}
+
 /// A frame that ends below UDP and TCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherFrame {
@@ -155,6 +168,8 @@ pub struct OtherFrame {
     pub frame_bytes: u64,
     /// Frames that it takes; more than one where it was fragmented.
     pub frames: u32,
+    /// The packet that it refuses, where it is an ICMP error.
+    pub refuses: Option<Refusal>,
 }
 
 /// What the frames of a datagram hold, while their envelopes are taken off. Signed, because a compressed header (6LoWPAN) weighs less than the header

@@ -28,7 +28,6 @@ RECORDS = "_records"
 
 LAYOUT = 2
 """Number of the way in which captures are written; one that was written in another way is done again."""
-PACKED: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
 QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
 SMALL = 10_000
 """A capture of no more messages is packed quickly: to begin each of its many columns costs zstd and dictionaries more than its rows do."""
@@ -189,23 +188,23 @@ def written(
     from pcapstat.archive.sums import SUMMED, batches, schema
 
     damage = [told["damage"] for told in sums.captures if told["damage"]]
-    packed = PACKED if sums.messages > SMALL else QUICKLY_PACKED
+    is_small = sums.messages <= SMALL
     for table in job.tables:
         if share.index and table not in SHARED:
             continue
         if table in SUMMED:
-            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), packed)))
+            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), is_small)))
             continue
         part = share if table in SHARED else ALL
         stream = capture.table(table, (part.index, part.count) if part.count > 1 else None).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, packed), part))
+        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, is_small), part))
         damage += [line for line in stream.damage if line not in damage]
     return damage
 
 
 def rows_of(
-    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch], packed: dict[str, Any]
+    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch], is_small: bool
 ) -> Callable[[IO[bytes]], None]:
     """Return what writes rows with source and labels behind their own columns.
 
@@ -214,12 +213,14 @@ def rows_of(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from pcapstat.formats.arrow import packing
+
     kept = [name for name in measured.names if name != "file"]
     fields = [measured.field(name).with_name(f"{name}_measured" if name in labels else name) for name in kept]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
 
     def write(file: IO[bytes]) -> None:
-        with pq.ParquetWriter(file, schema, **packed) as writer:
+        with pq.ParquetWriter(file, schema, **(QUICKLY_PACKED if is_small else packing(schema))) as writer:
             for batch in batches:
                 extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
                 writer.write_batch(pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema))

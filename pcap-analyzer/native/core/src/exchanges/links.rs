@@ -4,6 +4,7 @@
 use super::{Event, ExchangeId, Exchanges, Moment};
 use crate::message::{Message, Parts, Side};
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU64;
 
 /// Publications remembered at most.
 const PUBLICATIONS: usize = 1 << 14;
@@ -14,7 +15,7 @@ const RECEIVERS: usize = 3;
 
 /// Names a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PublicationId(u64);
+pub struct PublicationId(NonZeroU64);
 
 /// Topic and payload, as hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,7 +70,7 @@ pub struct Links {
     times_ns: Vec<i64>,
     fates: Vec<Fate>,
     first: u64,
-    next: u64,
+    next: NonZeroU64,
     /// Subscribers' sessions beyond the first few, by publication.
     more: FxHashMap<u64, Vec<u32>>,
 }
@@ -77,7 +78,7 @@ pub struct Links {
 impl Default for Links {
     fn default() -> Self {
         let (lists, publications, times_ns, fates, more) = Default::default();
-        Self { lists, publications, times_ns, fates, first: 1, next: 1, more }
+        Self { lists, publications, times_ns, fates, first: 1, next: NonZeroU64::MIN, more }
     }
 }
 
@@ -97,7 +98,7 @@ fn put<T>(values: &mut Vec<T>, place: usize, value: T) {
 
 impl Links {
     fn is_known(&self, number: u64) -> bool {
-        (self.first..self.next).contains(&number)
+        (self.first..self.next.get()).contains(&number)
     }
 
     fn get_mut(&mut self, number: u64) -> Option<&mut Publication> {
@@ -108,9 +109,10 @@ impl Links {
     }
 
     #[inline]
-    fn add(&mut self, mut publication: Publication) -> u64 {
-        let number = self.next;
-        self.next += 1;
+    fn add(&mut self, mut publication: Publication) -> PublicationId {
+        let id = PublicationId(self.next);
+        let number = id.0.get();
+        self.next = self.next.saturating_add(1);
         if self.lists.is_empty() {
             self.lists.resize(PUBLICATIONS, 0);
             // the place of number 0, which there is not, so that the first one's place is behind it
@@ -124,13 +126,13 @@ impl Links {
         put(&mut self.times_ns, place(number), publication.time_ns);
         put(&mut self.fates, place(number), Fate::Undelivered(publication.session));
         put(&mut self.publications, place(number), publication);
-        number
+        id
     }
 
     /// Forgets the oldest publication, where it has waited long enough or there is no room for one more. Returns what became of it.
     #[inline]
     fn forget_old(&mut self, now_ns: i64) -> Option<Fate> {
-        let is_full = self.next - self.first >= PUBLICATIONS as u64;
+        let is_full = self.next.get() - self.first >= PUBLICATIONS as u64;
         let oldest_ns = self.times_ns.get(place(self.first)).filter(|_| self.is_known(self.first))?;
         if !is_full && now_ns - oldest_ns <= WAIT_NS {
             return None;
@@ -191,19 +193,19 @@ impl Exchanges {
         while let Some(fate) = self.links.forget_old(at.time_ns) {
             self.report_fate(fate);
         }
-        PublicationId(self.links.add(Publication {
+        self.links.add(Publication {
             key: Key::of(message),
             exchange: exchange.number,
             session: at.session,
             time_ns: at.time_ns,
             parts: message.parts(),
             ..Publication::default()
-        }))
+        })
     }
 
     /// More bytes of the publisher's leg: acknowledgements, retransmissions.
     pub fn add_to_leg(&mut self, publication: PublicationId, message: &Message) {
-        let (number, parts) = (publication.0, message.parts());
+        let (number, parts) = (publication.0.get(), message.parts());
         let Some(publication) = self.links.get_mut(number) else { return };
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;

@@ -1,11 +1,21 @@
 //! IP: one header with its options or extension headers at a time, and fragments back into datagrams.
 
 pub mod fragments;
+pub mod icmp;
 mod ipv4;
 mod ipv6;
 
 use crate::layer::Layer;
 use crate::packet::Address;
+
+/// Protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;
+/// Protocol number of ICMPv6.
+pub const ICMPV6: u8 = 58;
 
 /// An IP packet with its header taken off.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +87,12 @@ pub fn open_extensions(protocol: u8, layer: Layer<'_>) -> Result<(u8, u32, Layer
 #[must_use]
 pub const fn protocol_name(protocol: u8) -> &'static str {
     match protocol {
-        1 => "icmp",
+        ICMP => "icmp",
         2 => "igmp",
         47 => "gre",
         50 => "esp",
         51 => "ah",
-        58 => "icmpv6",
+        ICMPV6 => "icmpv6",
         59 => "ipv6.nonxt",
         88 => "eigrp",
         89 => "ospf",

@@ -2,12 +2,12 @@
 
 use crate::exchanges::Event;
 use crate::message::Side;
-use crate::sessions::{Choices, Entry, Kind, KindId, Kinds, Posting, Session, Sessions};
+use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Sessions};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// Postings that travel together to the thread of the books.
 const POSTINGS: usize = 1024;
-/// Postings looked at together, see [`Session::touch`].
+/// Postings looked at together, see [`Sessions::touch`].
 const GROUP: usize = 16;
 
 /// The way to the thread of the books, and back for what is to be filled again.
@@ -50,11 +50,11 @@ impl Books {
         self.keeper = Keeper::Here(sessions);
     }
 
-    /// Begins a session; `make` is told its number.
-    pub fn begin(&mut self, make: impl FnOnce(u32) -> Session) -> u32 {
+    /// Begins a session; returns its number.
+    pub fn begin(&mut self, begins: Beginning) -> u32 {
         let number = self.sessions;
         self.sessions += 1;
-        self.post(number, Side::Client, Entry::Begins(Some(Box::new(make(number)))));
+        self.post(number, Side::Client, Entry::Begins(Box::new(begins)));
         number
     }
 
@@ -69,7 +69,7 @@ impl Books {
     #[inline(always)]
     pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
         match &mut self.keeper {
-            Keeper::Here(sessions) => sessions.post(&mut Posting { session, from, entry }),
+            Keeper::Here(sessions) => sessions.post(&Posting { session, from, entry }),
             Keeper::Elsewhere(batch, post) => {
                 if batch.len() >= POSTINGS {
                     post.send(batch);
@@ -113,7 +113,7 @@ impl Post {
 /// Keeps the books until nobody posts any more.
 pub fn keep(mut sessions: Sessions, arriving: &Receiver<Vec<Posting>>, back_again: &Sender<Vec<Posting>>) -> Sessions {
     for mut batch in arriving {
-        for group in batch.chunks_mut(GROUP) {
+        for group in batch.chunks(GROUP) {
             sessions.touch(group);
             for posting in group {
                 sessions.post(posting);

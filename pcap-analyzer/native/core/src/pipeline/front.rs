@@ -18,6 +18,21 @@ pub struct Batch {
     pub packets: Vec<Arrival>,
     /// The payloads.
     pub bytes: Vec<u8>,
+    /// Packets that ICMP refuses.
+    pub refused: Vec<Refused>,
+}
+
+/// A packet that ICMP refuses.
+#[derive(Debug)]
+pub struct Refused {
+    /// Number of its stream among all streams.
+    pub place: u32,
+    /// Why.
+    pub why: &'static str,
+    /// Which input the refusal came from.
+    pub file: u16,
+    /// Its frame.
+    pub frame: u64,
 }
 
 /// A packet and what the first half knows of it.
@@ -74,6 +89,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.packets.clear();
         self.bytes.clear();
+        self.refused.clear();
     }
 }
 
@@ -147,7 +163,13 @@ impl Front {
                     batch.push(packet, seat, payload);
                 }
                 Opened::Held => {}
-                Opened::Other(other) => count(&mut self.outcome.others, &other),
+                Opened::Other(other) => {
+                    count(&mut self.outcome.others, &other);
+                    let Some(refusal) = other.refuses else { continue };
+                    if let Some(place) = self.table.find(&refusal.source, &refusal.destination, refusal.is_tcp) {
+                        batch.refused.push(Refused { place, why: refusal.why, file: frame.file, frame: frame.number });
+                    }
+                }
             }
         }
         Ok(Some(batch))

@@ -1,22 +1,12 @@
 //! What is counted of one session: integers only.
 
-use super::entries::{Control, Count, Entry, Is, Why, Words};
+use super::bytes::{add_sums, ByteSums, PartSums};
+use super::entries::{Beginning, Control, Count, Entry, Is, Why, Words};
 use super::kinds::{KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
 use crate::message::{Parts, Side};
-use crate::packet::{Endpoint, Headers};
-
-/// The nine parts of bytes on the wire, as sums.
-pub type PartSums = [u64; 9];
-
-/// Adds the parts of a message to sums.
-#[inline]
-pub fn add(sums: &mut PartSums, parts: &Parts) {
-    for (sum, part) in sums.iter_mut().zip(parts) {
-        *sum += u64::from(*part);
-    }
-}
+use crate::packet::Headers;
 
 /// The parts of bytes that are no message: headers, and the rest as opaque.
 #[inline]
@@ -25,14 +15,6 @@ pub const fn without_message(headers: &Headers, bytes: u32) -> Parts {
     let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, compressed_bytes } = *headers;
     let opaque = if compressed_bytes > 0 { compressed_bytes } else { bytes };
     [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, 0, 0, opaque]
-}
-
-/// Adds sums to sums.
-#[inline]
-pub fn add_sums(sums: &mut PartSums, more: &PartSums) {
-    for (sum, part) in sums.iter_mut().zip(more) {
-        *sum += part;
-    }
 }
 
 /// Messages of one kind in one direction.
@@ -49,7 +31,7 @@ pub struct KindCount {
     /// Largest message.
     pub bytes_max: u32,
     /// Their bytes.
-    pub parts: PartSums,
+    pub parts: ByteSums,
 }
 
 /// Sums of the data that one side sends.
@@ -70,11 +52,11 @@ pub struct Direction {
     /// Number (see [`Count::exchange`]) of the last data message's exchange, where an acknowledgement is expected.
     pub last_data: Option<u64>,
     /// Bytes sent by this side since Time2.
-    since_time2: PartSums,
+    since_time2: ByteSums,
     /// Bytes of the data-carrying messages.
-    pub data_parts: PartSums,
+    pub data_parts: ByteSums,
     /// Bytes of frames without a message.
-    pub control_parts: PartSums,
+    pub control_parts: ByteSums,
     /// Frames without a message.
     pub control_frames: u64,
     /// Bytes of the publishers' legs.
@@ -129,14 +111,27 @@ pub struct Choices {
 }
 
 impl Session {
-    /// A session between these endpoints, whose first frame came at `time_ns`.
+    /// A session that begins.
     #[must_use]
-    pub fn new(number: u32, client: Endpoint, server: Endpoint, frame: u64, time_ns: i64) -> Self {
-        let mut row = crate::schema::sessions::Row { session: number, ..Default::default() };
-        (row.client_address, row.client_port) = (client.address, client.port);
-        (row.server_address, row.server_port) = (server.address, server.port);
-        (row.frame_first, row.frame_last) = (frame, frame);
-        (row.time1_transport_ns, row.time_last_ns) = (time_ns, time_ns);
+    pub(super) fn new(number: u32, begins: &Beginning) -> Self {
+        let [frame_first, frame_last] = begins.frames;
+        let row = crate::schema::sessions::Row {
+            session: number,
+            client_address: begins.client.address,
+            client_port: begins.client.port,
+            server_address: begins.server.address,
+            server_port: begins.server.port,
+            stream: begins.stream,
+            transport: begins.transport,
+            protocol: begins.protocol,
+            found_by: begins.found_by,
+            file: begins.file.clone(),
+            frame_first,
+            frame_last,
+            time1_transport_ns: begins.time_ns,
+            time_last_ns: begins.time_ns,
+            ..Default::default()
+        };
         Self {
             row,
             directions: Default::default(),
@@ -210,7 +205,7 @@ impl Session {
         self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
         self.learn(count, from);
         self.count_kind(count, from);
-        add(&mut self.direction(from).since_time2, &count.parts);
+        self.direction(from).since_time2.add(&count.parts);
         let is_data = self.count_data(count, from, choices);
         self.count_acknowledgement(count, from);
         is_data
@@ -240,8 +235,8 @@ impl Session {
         direction.data_last_ns = Some(count.time_ns);
         direction.data_last_ack_ns = None;
         direction.last_data = (count.acknowledgement == Acknowledgement::Expected).then_some(count.exchange);
-        add(&mut direction.data_parts, &count.parts);
-        direction.since_time2 = PartSums::default();
+        direction.data_parts.add(&count.parts);
+        direction.since_time2 = ByteSums::default();
         if choices.stop_after == Some(direction.data_messages) {
             self.stop = direction.last_data.map_or(Stop::Stopped, Stop::Awaiting);
         }
@@ -254,7 +249,7 @@ impl Session {
         let direction = self.direction(from.peer());
         if direction.last_data == Some(exchange) && direction.data_last_ack_ns.is_none() {
             direction.data_last_ack_ns = Some(count.time_ns);
-            direction.since_time2 = PartSums::default();
+            direction.since_time2 = ByteSums::default();
         }
         if self.stop == Stop::Awaiting(exchange) {
             self.stop = Stop::Stopped;
@@ -266,14 +261,22 @@ impl Session {
         let [_, _, _, _, _, own @ ..] = count.parts;
         let own = own.iter().sum();
         let at = self.kinds.iter().position(|known| known.kind == count.kind && known.from == from).unwrap_or_else(|| {
-            self.kinds.push(KindCount { from, kind: count.kind, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts: [0; 9] });
+            self.kinds.reserve_exact(1);
+            self.kinds.push(KindCount {
+                from,
+                kind: count.kind,
+                messages: 0,
+                bytes_min: u32::MAX,
+                bytes_max: 0,
+                parts: ByteSums::default(),
+            });
             self.kinds.len() - 1
         });
         let Some(sums) = self.kinds.get_mut(at) else { return };
         sums.messages += 1;
         sums.bytes_min = sums.bytes_min.min(own);
         sums.bytes_max = sums.bytes_max.max(own);
-        add(&mut sums.parts, &count.parts);
+        sums.parts.add(&count.parts);
     }
 
     /// Takes from a message what the session's row tells of times.
@@ -351,8 +354,8 @@ impl Session {
         self.row.time_last_ns = self.row.time_last_ns.max(control.time_ns);
         let direction = self.direction(from);
         direction.control_frames += u64::from(control.frames);
-        add(&mut direction.control_parts, &control.parts);
-        add(&mut direction.since_time2, &control.parts);
+        direction.control_parts.add(&control.parts);
+        direction.since_time2.add(&control.parts);
     }
 
     /// Counts frames without a message that came before the session.
@@ -360,8 +363,8 @@ impl Session {
         self.row.control_frames += frames;
         let direction = self.direction(from);
         direction.control_frames += frames;
-        add_sums(&mut direction.control_parts, parts);
-        add_sums(&mut direction.since_time2, parts);
+        direction.control_parts.add_sums(parts);
+        direction.since_time2.add_sums(parts);
     }
 
     /// Counts header fields before and after their compression.
@@ -379,7 +382,7 @@ impl Session {
         }
         let direction = self.direction(from);
         add_sums(direction.unassigned_parts.get_or_insert_default(), parts);
-        add_sums(&mut direction.since_time2, parts);
+        direction.since_time2.add_sums(parts);
     }
 
     /// Adds a publisher's leg of a message delivered by `from`. What a session publishes to itself is in its own bytes already.
@@ -390,13 +393,13 @@ impl Session {
         if let Err(at) = self.publishers.binary_search(&publisher) {
             self.publishers.insert(at, publisher);
         }
-        add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
+        super::bytes::add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
     }
 
     /// Bytes by which an MQTT session was opened.
-    pub(super) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = &'a PartSums> {
+    pub(super) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = PartSums> + 'a {
         let is_opening = |count: &&KindCount| kinds.get(count.kind).is_some_and(|kind| matches!(kind.kind, "CONNECT" | "CONNACK"));
-        self.kinds.iter().filter(is_opening).map(|count| &count.parts)
+        self.kinds.iter().filter(is_opening).map(|count| count.parts.get())
     }
 
     /// Adds more bytes of the publishers' legs.
@@ -427,12 +430,10 @@ impl Session {
     #[must_use]
     pub fn received_until_time2(&self, from: Side) -> PartSums {
         let Some(direction) = self.directions.get(from.index()) else { return PartSums::default() };
-        let mut sums = direction.control_parts;
-        for more in self.kinds.iter().filter(|kind| kind.from == from).map(|kind| &kind.parts).chain(direction.unassigned_parts.as_deref())
-        {
-            add_sums(&mut sums, more);
-        }
-        for (sum, since) in sums.iter_mut().zip(direction.since_time2) {
+        let mut sums = direction.control_parts.get();
+        self.kinds.iter().filter(|kind| kind.from == from).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
+        add_sums(&mut sums, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
+        for (sum, since) in sums.iter_mut().zip(direction.since_time2.get()) {
             *sum -= since;
         }
         sums

@@ -1,9 +1,11 @@
 //! What is put down in the books of sessions: small, so that it can be handed from thread to thread.
 
-use super::counts::{PartSums, Session};
+use super::bytes::PartSums;
 use super::kinds::KindId;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample};
 use crate::message::{Message, Parts, Side};
+use crate::packet::Endpoint;
+use std::sync::Arc;
 
 /// One line of the books.
 #[derive(Debug)]
@@ -16,11 +18,34 @@ pub struct Posting {
     pub entry: Entry,
 }
 
+/// What is known of a session when it begins: see the table `sessions`.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The client's endpoint.
+    pub client: Endpoint,
+    /// The server's endpoint.
+    pub server: Endpoint,
+    /// Wireshark's stream index.
+    pub stream: u32,
+    /// "udp" or "tcp".
+    pub transport: &'static str,
+    /// Its protocol.
+    pub protocol: &'static str,
+    /// How that was found.
+    pub found_by: &'static str,
+    /// Name of the input.
+    pub file: Option<Arc<str>>,
+    /// First frame of its stream, and the frame that showed its protocol.
+    pub frames: [u64; 2],
+    /// Time of its first frame.
+    pub time_ns: i64,
+}
+
 /// What is put down.
 #[derive(Debug)]
 pub enum Entry {
     /// The session begins.
-    Begins(Option<Box<Session>>),
+    Begins(Box<Beginning>),
     /// A message.
     Message(Count),
     /// Words that messages tell about the session.

@@ -1,12 +1,14 @@
 //! Adds up, session by session, as long as the capture lasts; never divides.
 
+mod bytes;
 mod counts;
 mod entries;
 mod kinds;
 mod samples;
 
-pub use counts::{add, add_sums, without_message, Choices, Direction, KindCount, PartSums, Session};
-pub use entries::{Control, Count, Entry, Is, Posting, Why, Words};
+pub use bytes::{add, add_sums, ByteSums, PartSums};
+pub use counts::{without_message, Choices, Direction, KindCount, Session};
+pub use entries::{Beginning, Control, Count, Entry, Is, Posting, Why, Words};
 pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
@@ -65,12 +67,10 @@ impl Sessions {
 
     /// Puts down what a posting tells. Returns whether it is of a message that counts as data.
     #[inline]
-    pub fn post(&mut self, posting: &mut Posting) -> bool {
+    pub fn post(&mut self, posting: &Posting) -> bool {
         let from = posting.from;
-        if let Entry::Begins(session) = &mut posting.entry {
-            session.take().into_iter().for_each(|session| {
-                self.sessions.add(|_| *session);
-            });
+        if let Entry::Begins(begins) = &posting.entry {
+            self.sessions.add(|number| Session::new(number, begins));
             return false;
         }
         let Some(session) = self.sessions.get_mut(posting.session) else { return false };
@@ -116,7 +116,7 @@ impl Sessions {
             let mut parts = PartSums::default();
             let publishers = session.publishers.iter().filter_map(|&publisher| self.get(publisher));
             for opening in publishers.flat_map(|publisher| publisher.opening_parts(&self.kinds)) {
-                add_sums(&mut parts, opening);
+                add_sums(&mut parts, &opening);
             }
             if let Some(session) = self.sessions.get_mut(number) {
                 session.add_publishers(&parts);
@@ -137,7 +137,7 @@ impl Sessions {
                 messages: count.messages,
                 message_bytes_min: count.bytes_min,
                 message_bytes_max: count.bytes_max,
-                parts: count.parts.to_vec(),
+                parts: count.parts.get().to_vec(),
             })
         })
     }
@@ -152,10 +152,10 @@ impl Sessions {
             total.data_messages += main.data_messages;
             total.data_bytes += main.data_bytes;
             for direction in &session.directions {
-                add_sums(&mut total.control_parts, &direction.control_parts);
+                add_sums(&mut total.control_parts, &direction.control_parts.get());
                 add_sums(&mut total.parts, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
             }
-            session.kinds.iter().for_each(|kind| add_sums(&mut total.parts, &kind.parts));
+            session.kinds.iter().for_each(|kind| add_sums(&mut total.parts, &kind.parts.get()));
         }
         total
     }
@@ -174,7 +174,7 @@ impl Sessions {
 impl Session {
     /// Bytes on the wire of its messages.
     fn message_bytes(&self) -> u64 {
-        self.kinds.iter().flat_map(|kind| kind.parts).sum()
+        self.kinds.iter().flat_map(|kind| kind.parts.get()).sum()
     }
 
     /// Who sends the data: the side with more data messages; where they are encrypted, the side whose records hold more, since padding can
@@ -182,8 +182,8 @@ impl Session {
     #[must_use]
     pub fn data_sender(&self) -> Side {
         let [client, server] = &self.directions;
-        let [.., hidden_by_client] = client.data_parts;
-        let [.., hidden_by_server] = server.data_parts;
+        let [.., hidden_by_client] = client.data_parts.get();
+        let [.., hidden_by_server] = server.data_parts.get();
         if (hidden_by_client, client.data_messages) > (hidden_by_server, server.data_messages) {
             Side::Client
         } else {
@@ -224,8 +224,8 @@ impl Session {
             data_last_ack_ns: sums.data_last_ack_ns,
             is_ack_expected: sums.last_data.is_some(),
             received_until_time2: self.received_until_time2(from).to_vec(),
-            data_parts: sums.data_parts.to_vec(),
-            control_parts: sums.control_parts.to_vec(),
+            data_parts: sums.data_parts.get().to_vec(),
+            control_parts: sums.control_parts.get().to_vec(),
             control_frames: sums.control_frames,
             publisher_parts: parts_or_none(sums.publisher_parts.as_deref()),
             unassigned_parts: parts_or_none(sums.unassigned_parts.as_deref()),

@@ -2,6 +2,8 @@
 
 /// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
+/// Up to so many samples the room for them grows by half, not to the double: as a rule, sessions are many where they are short.
+const FEW: usize = 64;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u32 = 1024;
 
@@ -60,7 +62,12 @@ impl Samples {
             self.count_in_bins();
         }
         match u32::try_from(time_ns) {
-            Ok(short) => self.short.push(short),
+            Ok(short) => {
+                if self.short.len() == self.short.capacity() && self.short.len() < FEW {
+                    self.short.reserve_exact((self.short.len() / 2).max(4));
+                }
+                self.short.push(short);
+            }
             Err(_) => self.more.get_or_insert_default().others.push(time_ns),
         }
     }

@@ -75,6 +75,13 @@ impl StreamTable {
         self.open(key, is_tcp, side, syn.as_ref())
     }
 
+    /// The stream between two endpoints, where there is one.
+    #[must_use]
+    pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<u32> {
+        let (low, high) = if one > other { (other, one) } else { (one, other) };
+        self.entries.get(&Key::new(low, high, is_tcp)).map(|entry| entry.place)
+    }
+
     fn open(&mut self, key: Key, is_tcp: bool, side: usize, syn: Option<&TcpHeader>) -> Seat {
         let count = if is_tcp { &mut self.tcp_streams } else { &mut self.udp_streams };
         let opens = Some(*count);

@@ -119,6 +119,11 @@ impl<'s> Back<'s> {
                 self.rooms.options.frame.store(last.packet.frame, Ordering::Relaxed);
             }
         }
+        for refused in &batch.refused {
+            if let Some(session) = self.streams.get(refused.place).and_then(|stream| stream.session) {
+                self.rooms.notes.add(note::REFUSED, Some(session), refused.file, refused.frame, || refused.why.to_owned());
+            }
+        }
     }
 
     /// Whether a frame does not pass tshark's display filter. Its stream keeps its number.
@@ -142,7 +147,7 @@ impl<'s> Back<'s> {
     fn touch(&self, group: &[Arrival]) {
         for arrival in group {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
-            black_box(stream.tcp.get(stream.side(&arrival.packet).index()).map(|half| half.in_flight.front().is_some()));
+            black_box(stream.tcp.get(stream.side(&arrival.packet).index()).map(|half| half.in_flight.touch()));
             black_box(stream.conversation.and_then(|at| self.conversations.get(at)).map(|conversation| conversation.session));
         }
     }
@@ -278,7 +283,7 @@ impl<'s> Back<'s> {
         let file = self.rooms.file(packet.file);
         let Some(stream) = self.streams.get_mut(place) else { return place };
         stream.decide_sides(protocol);
-        let session = self.rooms.books.begin(|number| stream.session(number, packet, protocol, found_by, file));
+        let session = self.rooms.books.begin(stream.begins(packet, protocol, found_by, file));
         let mut note = |kind, detail: String| self.rooms.notes.add(kind, Some(session), packet.file, packet.frame, || detail);
         if found_by == FoundBy::Heuristic {
             note(note::HEURISTIC, format!("{} on port {}", protocol.name, stream.ends.server.port));

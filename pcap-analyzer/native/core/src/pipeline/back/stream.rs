@@ -5,13 +5,13 @@ use crate::message::Side;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::protocols::framing::Half;
 use crate::protocols::{is_port_of, FoundBy, Protocol};
-use crate::sessions::{add, without_message, PartSums, Session};
+use crate::sessions::{add, without_message, Beginning, PartSums};
 use crate::transport::{Delivery, Reassembly};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
-const IN_FLIGHT: usize = 64;
+const IN_FLIGHT: usize = 63;
 /// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).
 const COPY_NS: i64 = 1_000_000;
 /// The same where there is no IP identification to compare.
@@ -23,7 +23,51 @@ pub(super) struct TcpHalf {
     pub(super) reassembly: Reassembly,
     pub(super) syn_sequence: Option<u32>,
     pub(super) is_passed_over: bool,
-    pub(super) in_flight: VecDeque<(u32, i64)>,
+    pub(super) in_flight: InFlight,
+}
+
+/// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    first: Option<(u32, i64)>,
+    more: VecDeque<(u32, i64)>,
+}
+
+impl InFlight {
+    /// Reads a little of it.
+    #[inline]
+    pub(super) const fn touch(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// New data up to `end` was sent.
+    #[inline]
+    fn send(&mut self, end: u32, time_ns: i64) {
+        if self.first.is_none() {
+            self.first = Some((end, time_ns));
+        } else if self.more.len() < IN_FLIGHT {
+            self.more.push_back((end, time_ns));
+        }
+    }
+
+    /// The peer acknowledges up to `acknowledgment`: the time since the segment that ends exactly there was sent.
+    #[inline]
+    fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
+        let mut sample = None;
+        while let Some((end, sent_ns)) = self.first {
+            if acknowledgment.wrapping_sub(end).cast_signed() < 0 {
+                break;
+            }
+            sample = (end == acknowledgment).then_some(time_ns - sent_ns);
+            self.first = self.more.pop_front();
+        }
+        sample
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.more.clear();
+    }
 }
 
 /// Frames without a message that came before the session.
@@ -140,15 +184,20 @@ impl Stream {
         self.last_digests.swap(0, 1);
     }
 
-    pub(super) fn session(&self, number: u32, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Session {
-        let mut session = Session::new(number, self.ends.client, self.ends.server, self.frame_first, self.time_first_ns);
-        session.row.protocol = protocol.name;
-        session.row.transport = self.ends.transport;
-        session.row.found_by = found_by.name();
-        session.row.file = file;
-        session.row.stream = self.ends.index;
-        session.row.frame_last = packet.frame;
-        session
+    /// How its session begins, with the packet that showed the protocol.
+    pub(super) fn begins(&self, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Beginning {
+        let Ends { index, transport, client, server } = self.ends;
+        Beginning {
+            client,
+            server,
+            stream: index,
+            transport,
+            protocol: protocol.name,
+            found_by: found_by.name(),
+            file,
+            frames: [self.frame_first, packet.frame],
+            time_ns: self.time_first_ns,
+        }
     }
 
     /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
@@ -182,11 +231,11 @@ impl Stream {
         let [client, server] = &mut self.tcp;
         let (mine, peers) = if from == Side::Client { (client, server) } else { (server, client) };
         if packet.payload_bytes > 0 && (mine.reassembly.is_next(header.sequence) || !mine.reassembly.is_started()) {
-            mine.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
+            mine.in_flight.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
         } else if packet.payload_bytes > 0 {
             mine.in_flight.clear();
         }
-        let acknowledged = if is_ack { peers.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
+        let acknowledged = if is_ack { peers.in_flight.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
         sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))
     }
 
@@ -199,29 +248,5 @@ impl Stream {
             half.syn_sequence = Some(header.sequence);
             half.reassembly.open(header.sequence);
         }
-    }
-}
-
-impl TcpHalf {
-    /// New data up to `end` was sent.
-    #[inline]
-    fn send(&mut self, end: u32, time_ns: i64) {
-        if self.in_flight.len() < IN_FLIGHT {
-            self.in_flight.push_back((end, time_ns));
-        }
-    }
-
-    /// The peer acknowledges up to `acknowledgment`: the time since the segment that ends exactly there was sent.
-    #[inline]
-    fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
-        let mut sample = None;
-        while let Some(&(end, sent_ns)) = self.in_flight.front() {
-            if acknowledgment.wrapping_sub(end).cast_signed() < 0 {
-                break;
-            }
-            sample = (end == acknowledgment).then_some(time_ns - sent_ns);
-            self.in_flight.pop_front();
-        }
-        sample
     }
 }

@@ -71,7 +71,10 @@ impl Aliases {
                     *known = new;
                 }
             }
-            Err(at) => self.0.insert(at, new),
+            Err(at) => {
+                self.0.reserve_exact(1);
+                self.0.insert(at, new);
+            }
         }
     }
 }

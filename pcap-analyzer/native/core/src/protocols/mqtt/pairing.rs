@@ -58,11 +58,15 @@ impl Pairing for Flows {
             PUBREL => self.release(message, from, at, exchanges),
             CONNECT => open_in(&mut self.connects, "CONNECT", message, from, at, exchanges),
             PINGREQ => open_in(&mut self.pings, "PINGREQ", message, from, at, exchanges),
-            CONNACK => answer(self.connects.pop_front(), message, at, exchanges),
+            CONNACK => {
+                let connect = self.connects.pop_front();
+                self.connects.shrink_to_fit();
+                answer(connect, message, at, exchanges)
+            }
             PINGRESP => answer(self.pings.pop_front(), message, at, exchanges),
             SUBSCRIBE | UNSUBSCRIBE | REGISTER => self.request(message, from, at, exchanges),
-            SUBACK | UNSUBACK => answer(self.requests.remove(&request_key(message, message.number - 1)), message, at, exchanges),
-            REGACK => answer(self.requests.remove(&request_key(message, REGISTER)), message, at, exchanges),
+            SUBACK | UNSUBACK => self.answer_request(message.number - 1, message, at, exchanges),
+            REGACK => self.answer_request(REGISTER, message, at, exchanges),
             AUTH => self.authenticate(message, at, exchanges),
             _ => Placement::default(),
         }
@@ -206,6 +210,13 @@ impl Flows {
             close(old, "unanswered", exchanges);
         }
         Placement { exchange: Some(exchange), ..Placement::default() }
+    }
+
+    /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.
+    fn answer_request(&mut self, request: u8, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let exchange = self.requests.remove(&request_key(message, request));
+        self.requests.shrink_to_fit();
+        answer(exchange, message, at, exchanges)
     }
 
     /// AUTH (§3.15) belongs to the CONNECT that is open; a re-authentication stands alone.

@@ -1,0 +1,89 @@
+//! Sums of bytes by part: there are many of these, so they are kept in little room.
+
+use crate::message::Parts;
+
+/// The nine parts of bytes on the wire, as sums.
+pub type PartSums = [u64; 9];
+
+/// Adds the parts of a message to sums.
+#[inline]
+pub fn add(sums: &mut PartSums, parts: &Parts) {
+    for (sum, part) in sums.iter_mut().zip(parts) {
+        *sum += u64::from(*part);
+    }
+}
+
+/// Adds sums to sums.
+#[inline]
+pub fn add_sums(sums: &mut PartSums, more: &PartSums) {
+    for (sum, part) in sums.iter_mut().zip(more) {
+        *sum += part;
+    }
+}
+
+/// Sums by part of which the lower 32 bits are here; what goes beyond, as sums of few sessions do, is carried over to a place of its own.
+#[derive(Debug, Default)]
+pub struct ByteSums {
+    low: Parts,
+    carried: Option<Box<PartSums>>,
+}
+
+impl ByteSums {
+    /// Adds the parts of a message.
+    #[inline]
+    pub fn add(&mut self, parts: &Parts) {
+        let mut is_beyond = false;
+        let mut sums = self.low;
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            let beyond;
+            (*sum, beyond) = sum.overflowing_add(*part);
+            is_beyond |= beyond;
+        }
+        if is_beyond {
+            return self.carry(parts);
+        }
+        self.low = sums;
+    }
+
+    /// Brings what is here to the place of its own, and adds to it there.
+    #[cold]
+    fn carry(&mut self, parts: &Parts) {
+        let carried = self.carried.get_or_insert_default();
+        add(carried, &std::mem::take(&mut self.low));
+        add(carried, parts);
+    }
+
+    /// Adds sums.
+    pub fn add_sums(&mut self, sums: &PartSums) {
+        add_sums(self.carried.get_or_insert_default(), sums);
+    }
+
+    /// The sums.
+    #[must_use]
+    pub fn get(&self) -> PartSums {
+        let mut sums = self.carried.as_deref().copied().unwrap_or_default();
+        add(&mut sums, &self.low);
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn small_sums_are_the_sums(messages in proptest::collection::vec(any::<[u32; 9]>(), 0..20), before: [u32; 9]) {
+            let (mut small, mut large) = (ByteSums::default(), PartSums::default());
+            let before = before.map(|part| u64::from(part) << 20);
+            small.add_sums(&before);
+            add_sums(&mut large, &before);
+            for parts in &messages {
+                small.add(parts);
+                add(&mut large, parts);
+            }
+            prop_assert_eq!(large, small.get());
+        }
+    }
+}
