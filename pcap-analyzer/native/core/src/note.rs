@@ -38,6 +38,7 @@ notes! {
     HUGE_SEGMENT, "huge-segment", "frames larger than a link carries (segmentation offload): on the wire there were more headers", "overhead";
     CONTEXT_UNKNOWN, "context-unknown", "addresses are compressed with a context (RFC 6282) that is not known; their prefix is taken as zero", "addresses";
     REFUSED, "refused", "ICMP told the sender that packets were not delivered", "losses";
+    PEER_MOVED, "peer-moved", "a peer's address changed; its connection ID tells that the session goes on", "addresses of the session's row";
     MID_STREAM, "mid-stream", "the connection began before the capture", "ΔTime, totals, fields that were agreed at its start";
     GAP, "gap", "bytes of the stream are not in the capture; decoding went on at the next message boundary", "messages in the gap, losses";
     UNPARSED, "unparsed", "bytes of the stream belong to no message that could be decoded", "messages";

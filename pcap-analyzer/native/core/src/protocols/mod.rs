@@ -157,6 +157,8 @@ pub struct Protocol {
     pub ports: &'static [Port],
     /// Looks at the first bytes of a stream's direction, or at a datagram.
     pub probe: fn(&[u8]) -> Likely,
+    /// What stands where a connection ID does, in a datagram that may begin with one: by it a peer is known whose address has changed.
+    pub connection_id: fn(&[u8]) -> Option<&[u8]>,
     /// Makes a decoder for a conversation.
     pub decoder: fn(&Decoding) -> Box<dyn Decoder>,
     /// Makes a pairing for a conversation.

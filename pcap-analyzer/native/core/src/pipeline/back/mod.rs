@@ -1,6 +1,7 @@
 //! The second half of the pass: packets find their stream, bytes become messages, messages exchanges and sums.
 
 mod inside;
+mod moves;
 mod stream;
 
 pub use inside::Sealed;
@@ -23,6 +24,7 @@ use crate::sessions::{add, without_message, Control, Entry, Sessions, Why};
 use crate::span::Origin;
 use crate::transport::{Delivery, Seat};
 use inside::Inside;
+use moves::ConnectionIds;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -62,6 +64,7 @@ pub struct Back<'s> {
     message: Message,
     /// Clients that sent a request to a group: the conversation where the members' answers belong.
     group_requests: FxHashMap<Endpoint, u32>,
+    connection_ids: ConnectionIds,
     unmatched: BTreeMap<(&'static str, u16), (u64, u64)>,
     others: Others,
     keep_bytes: usize,
@@ -79,6 +82,7 @@ impl<'s> Back<'s> {
             conversations: Arena::default(),
             message,
             group_requests: FxHashMap::default(),
+            connection_ids: ConnectionIds::default(),
             unmatched: BTreeMap::new(),
             others: Others::new(),
             keep_bytes: if options.wants_messages { KEEP_FOR_ROWS } else { KEEP_FOR_SUMS },
@@ -203,6 +207,7 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         let Some((_, mut talk)) = self.talk(packet, place, at) else { return };
         datagram(&mut talk.cutter, Origin::of(packet).whole(), bytes, &mut talk.desk);
+        self.note_connection_id(packet, place, at, bytes);
         self.open_sealed(packet, place, at);
     }
 
@@ -273,8 +278,11 @@ impl<'s> Back<'s> {
             return None;
         }
         stream.tries += 1;
+        if let (Transport::Udp, Some(at)) = (packet.transport, self.moved(packet, place, bytes)) {
+            return Some(at);
+        }
         let chosen = choose(&self.rooms.options.decode_as, packet, bytes);
-        let framed = self.rooms.options.decoding.framing != Framing::Unknown && stream.ends.transport == "tcp";
+        let framed = self.rooms.options.decoding.framing != Framing::Unknown && matches!(packet.transport, Transport::Tcp(_));
         let (protocol, found_by) = chosen.or(framed.then_some((&FRAMED, FoundBy::DecodeAs)))?;
         Some(self.open_conversation(packet, place, protocol, found_by))
     }

@@ -84,7 +84,6 @@ pub struct Unified {
     pub size: usize,
 }
 
-const CONNECTION_ID: u8 = 0x10;
 const LONG_SEQUENCE_NUMBER: u8 = 0x08;
 const LENGTH: u8 = 0x04;
 
@@ -92,6 +91,9 @@ const LENGTH: u8 = 0x04;
 const HANDSHAKE_EPOCH: u8 = 2;
 
 impl Unified {
+    /// The first byte's bit C.
+    pub const CONNECTION_ID: u8 = 0x10;
+
     /// Whether a record with this first byte has the unified header.
     #[inline]
     pub const fn is_one(first: u8) -> bool {
@@ -106,7 +108,7 @@ impl Unified {
     /// The header, where it is at hand. A connection ID of unknown length leaves only the first byte that can be told.
     pub fn read(bytes: &[u8], connection_id: Option<u8>) -> Option<Self> {
         let first = *bytes.first()?;
-        let has_id = first & CONNECTION_ID != 0;
+        let has_id = first & Self::CONNECTION_ID != 0;
         if !Self::is_one(first) {
             return None;
         }

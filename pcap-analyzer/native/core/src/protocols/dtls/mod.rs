@@ -38,6 +38,7 @@ pub const DTLS: Protocol = Protocol {
     carries: None,
     ports: PORTS,
     probe,
+    connection_id,
     decoder: |_| Box::new(DtlsDecoder::new()),
     pairing: || Box::new(HandshakePairing::default()),
     wireshark: &[
@@ -73,6 +74,15 @@ fn probe(bytes: &[u8]) -> Likely {
         (true, false) => Likely::Yes,
         (true, true) => Likely::Maybe,
         (false, _) => Likely::No,
+    }
+}
+
+/// Records with a connection ID (RFC 9146 §4: type, version, epoch and sequence number before it; RFC 9147 §4: the first byte's bit C).
+fn connection_id(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.first()? {
+        &tls::TLS12_CID => bytes.get(11..),
+        first if Unified::is_one(*first) && first & Unified::CONNECTION_ID != 0 => bytes.get(1..),
+        _ => None,
     }
 }
 

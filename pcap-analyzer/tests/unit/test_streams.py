@@ -1,0 +1,66 @@
+"""What becomes of a session beside its own packets: its peer's address changes, ICMP refuses its datagrams."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from places import CAPTURES
+from scapy.layers.inet import UDP
+from scapy.utils import rdpcap, wrpcap
+
+import pcapstat
+
+CONNECTION_ID = CAPTURES / "a-californium-dtls-cid-con.pcapng"
+MOVED_PORT = 61_234
+
+
+def noted(capture: Path, kind: str) -> list[dict[str, Any]]:
+    """Return the notes of one kind."""
+    return [note for note in pa.table(pcapstat.open(capture).notes).to_pylist() if note["note"] == kind]
+
+
+def move_client(capture: Path, to: Path, frame: int) -> tuple[int, int]:
+    """Write a copy in which the client has another port from a frame on; return its old port and how many of its datagrams moved."""
+    packets = rdpcap(str(capture))
+    client = next(packet[UDP].sport for packet in packets if UDP in packet)
+    moved = 0
+    for packet in packets[frame - 1 :]:
+        if UDP in packet and client in (packet[UDP].sport, packet[UDP].dport):
+            moved += packet[UDP].sport == client
+            side = "sport" if packet[UDP].sport == client else "dport"
+            setattr(packet[UDP], side, MOVED_PORT)
+    wrpcap(str(to), packets, nano=True)
+    return client, moved
+
+
+@pytest.mark.parametrize("frame", [60, 150])
+def test_a_peer_with_a_connection_id_may_move(tmp_path: Path, frame: int) -> None:
+    """RFC 9146 §6: the session goes on from the new address with all that was agreed, and one note says so."""
+    copy = tmp_path / "moved.pcap"
+    client, moved = move_client(CONNECTION_ID, copy, frame)
+    before, after = (pcapstat.open(capture) for capture in (CONNECTION_ID, copy))
+
+    assert moved > 10
+    columns = ["time_ns", "direction", "kind", "variant", "frame_bytes", "connection_id", "session"]
+    assert pa.table(after.messages).select(columns).to_pylist() == pa.table(before.messages).select(columns).to_pylist()
+    [note] = noted(copy, "peer-moved")
+    assert f":{client} to " in note["text"]
+    assert note["text"].endswith(f":{MOVED_PORT}")
+    assert noted(CONNECTION_ID, "peer-moved") == []
+
+
+@pytest.mark.parametrize("name", ["a-californium-con", "a-californium-non", "a-java-coap-con"])
+def test_refusals_stand_beside_their_session(name: str) -> None:
+    """Study A's receiver leaves while messages are on their way: as many are refused as tshark finds ICMP errors with its port."""
+    capture = CAPTURES / f"{name}.pcapng"
+    command = ["tshark", "-n", "-r", str(capture), "-Y", "icmp.type == 3 and udp.port == 5683", "-T", "fields", "-e", "frame.number"]
+    frames = [int(line) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
+
+    refused = noted(capture, "refused")
+    assert sum(note["count"] for note in refused) == len(frames) > 0
+    assert (refused[0]["frame_first"], refused[-1]["frame_last"]) == (frames[0], frames[-1])
+    assert all(note["text"].endswith("port unreachable") for note in refused)
