@@ -1,5 +1,6 @@
 //! Where the books of the sessions are kept: with the messages, or in a thread of their own.
 
+use super::Options;
 use crate::exchanges::Event;
 use crate::message::Side;
 use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Sessions};
@@ -20,6 +21,8 @@ pub struct Post {
 
 /// Who puts down what is posted.
 enum Keeper {
+    /// Nobody asks for sums.
+    Nobody(Choices),
     Here(Sessions),
     Elsewhere(Vec<Posting>, Post),
 }
@@ -32,17 +35,20 @@ pub struct Books {
 }
 
 impl Books {
-    /// Books without a line, kept here.
-    pub fn new(choices: Choices) -> Self {
-        Self { keeper: Keeper::Here(Sessions::new(choices)), kinds: Kinds::default(), sessions: 0 }
+    /// Books without a line, kept here; or not at all, where only rows are wanted and no count decides what is in them.
+    pub fn new(options: &Options) -> Self {
+        let choices = options.choices;
+        let is_kept = !options.wants_no_sums || choices.stop_after.is_some();
+        let keeper = if is_kept { Keeper::Here(Sessions::new(choices)) } else { Keeper::Nobody(choices) };
+        Self { keeper, kinds: Kinds::default(), sessions: 0 }
     }
 
-    /// From now on the books are kept in another thread, which is given what there is in them.
-    pub fn hand_over(&mut self, post: Post) -> Sessions {
-        match std::mem::replace(&mut self.keeper, Keeper::Elsewhere(Vec::with_capacity(POSTINGS), post)) {
-            Keeper::Here(sessions) => sessions,
-            Keeper::Elsewhere(..) => Sessions::default(),
-        }
+    /// From now on the books are kept in another thread, which is given what there is in them. None where nobody keeps them.
+    pub fn hand_over(&mut self, post: Post) -> Option<Sessions> {
+        let Keeper::Here(sessions) = &mut self.keeper else { return None };
+        let sessions = std::mem::take(sessions);
+        self.keeper = Keeper::Elsewhere(Vec::with_capacity(POSTINGS), post);
+        Some(sessions)
     }
 
     /// The other thread has put down all: the books are here again.
@@ -64,11 +70,12 @@ impl Books {
         self.kinds.number(kind)
     }
 
-    /// Puts something down. Returns whether it is of a message that counts as data, where the books are kept here. Inlined, so that a posting is
+    /// Puts something down. Returns whether it is of a message that counts as data, but not where another thread keeps the books. Inlined, so that a posting is
     /// written where it stays: copies of what has just been written are what cost here.
     #[inline(always)]
     pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
         match &mut self.keeper {
+            Keeper::Nobody(choices) => matches!(&entry, Entry::Message(count) if choices.data_bytes(count, from).is_some()),
             Keeper::Here(sessions) => sessions.post(&Posting { session, from, entry }),
             Keeper::Elsewhere(batch, post) => {
                 if batch.len() >= POSTINGS {

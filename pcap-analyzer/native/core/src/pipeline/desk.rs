@@ -41,7 +41,7 @@ impl<'s> Rooms<'s> {
     /// Rooms with nothing in them.
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
-        let (books, notes) = (Books::new(options.choices), Notes::default());
+        let (books, notes) = (Books::new(options), Notes::default());
         Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
     }
 

@@ -40,6 +40,8 @@ pub struct Options {
     pub wants_messages: bool,
     /// Whether rows of exchanges are wanted.
     pub wants_exchanges: bool,
+    /// Whether nobody asks for sums: the outcome then has no sessions, unless they have to be counted for what is in the rows.
+    pub wants_no_sums: bool,
     /// Whether payloads may be shown.
     pub show_payload: bool,
     /// Whether user names may be shown.
@@ -192,12 +194,10 @@ fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<Fr
     let (back_again, spare) = channel::<Batch>();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || front.run(&batches, &spare));
-        let keeper = (!options.wants_messages).then(|| {
-            let (batches, arriving) = sync_channel(BATCHES);
-            let (back_again, spare) = channel();
-            let sessions = back.hand_books_over(Post { batches, spare });
-            scope.spawn(move || books::keep(sessions, &arriving, &back_again))
-        });
+        let (postings, posted) = sync_channel(BATCHES);
+        let (emptied, spare) = channel();
+        let sessions = if options.wants_messages { None } else { back.hand_books_over(Post { batches: postings, spare }) };
+        let keeper = sessions.map(|sessions| scope.spawn(move || books::keep(sessions, &posted, &emptied)));
         for mut batch in arriving {
             back.take(&batch);
             batch.clear();

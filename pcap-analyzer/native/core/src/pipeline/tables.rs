@@ -119,6 +119,7 @@ pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str)
     let told = Arc::clone(&end);
     options.wants_messages = table == "messages";
     options.wants_exchanges = table == "exchanges";
+    options.wants_no_sums = options.wants_messages || options.wants_exchanges;
     let pass = Pass::begin(source);
     let is_small = pass.as_ref().map_or(true, Pass::is_small);
     let (sender, receiver) = sync_channel(if is_small { MOST_OF_SMALL } else { WAITING });

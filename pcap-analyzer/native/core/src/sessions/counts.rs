@@ -110,6 +110,22 @@ pub struct Choices {
     pub receiver: Option<Side>,
 }
 
+impl Choices {
+    /// Data bytes that a message brings; none where it counts for nothing.
+    #[inline]
+    #[must_use]
+    pub fn data_bytes(&self, count: &Count, from: Side) -> Option<u32> {
+        if self.receiver == Some(from) {
+            return None;
+        }
+        if count.is.has(Is::DATA) {
+            Some(count.sent_bytes)
+        } else {
+            hidden_payload(count, self)
+        }
+    }
+}
+
 impl Session {
     /// A session that begins.
     #[must_use]
@@ -220,11 +236,7 @@ impl Session {
 
     #[inline]
     fn count_data(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
-        if choices.receiver == Some(from) {
-            return false;
-        }
-        let payload_bytes = if count.is.has(Is::DATA) { Some(count.sent_bytes) } else { hidden_payload(count, choices) };
-        let Some(payload_bytes) = payload_bytes else { return false };
+        let Some(payload_bytes) = choices.data_bytes(count, from) else { return false };
         let [.., wire_bytes, _] = count.parts;
         self.is_data_seen = true;
         let direction = self.direction(from);

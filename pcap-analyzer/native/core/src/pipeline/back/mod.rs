@@ -95,8 +95,8 @@ impl<'s> Back<'s> {
         self.rooms.sink.is_closed()
     }
 
-    /// From now on another thread keeps the books.
-    pub fn hand_books_over(&mut self, post: Post) -> Sessions {
+    /// From now on another thread keeps the books, where anybody does.
+    pub fn hand_books_over(&mut self, post: Post) -> Option<Sessions> {
         self.rooms.books.hand_over(post)
     }
 
