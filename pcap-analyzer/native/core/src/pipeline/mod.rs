@@ -132,7 +132,8 @@ pub struct Outcome {
     pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
 }
 
-/// Batches on their way between the two threads.
+/// Batches on their way from a thread to the next. A capture of no more packets than are in so many is read in one thread: others would not be at work
+/// before it ends.
 const BATCHES: usize = 8;
 
 /// Reads captures from one end to the other.
@@ -140,52 +141,29 @@ const BATCHES: usize = 8;
 /// # Errors
 /// Where nothing can be read of any input.
 pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-    Pass::begin(capture::open(inputs)?)?.run(options, sink)
+    run_source(capture::open(inputs)?, options, sink)
 }
 
-/// A pass whose first batches are read, so that it is known whether there are more.
-pub struct Pass {
-    front: Front,
-    begun: Vec<Batch>,
-}
-
-impl Pass {
-    /// Reads the first batches of a source.
-    ///
-    /// # Errors
-    /// Where nothing can be read of any input.
-    pub fn begin(source: Box<dyn Source>) -> Result<Self, Error> {
-        let mut front = Front::new(source);
-        let mut begun = Vec::new();
-        while begun.len() < BATCHES {
-            let Some(batch) = front.fill(Batch::default())? else { break };
-            begun.push(batch);
-        }
-        Ok(Self { front, begun })
+/// The same from a source that is open.
+///
+/// # Errors
+/// Where nothing can be read of any input.
+pub fn run_source(source: Box<dyn Source>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
+    let mut front = Front::new(source);
+    let mut begun = Vec::new();
+    while begun.len() < BATCHES {
+        let Some(batch) = front.fill(Batch::default())? else { break };
+        begun.push(batch);
     }
-
-    /// Whether all is read: the rest of the pass is done before other threads would be at work.
-    #[must_use]
-    pub const fn is_small(&self) -> bool {
-        self.front.is_ended()
-    }
-
-    /// Goes on to the end.
-    ///
-    /// # Errors
-    /// Where nothing can be read of any input.
-    pub fn run(self, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-        let Self { front, begun } = self;
-        let names = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
-        let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
-        let mut back = Back::new(options, names, sink, pdml);
-        begun.iter().for_each(|batch| back.take(batch));
-        drop(begun);
-        let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_threads(front, &mut back, options)? };
-        let mut outcome = back.finish()?;
-        outcome.join(front);
-        Ok(outcome)
-    }
+    let names = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
+    let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
+    let mut back = Back::new(options, names, sink, pdml);
+    begun.iter().for_each(|batch| back.take(batch));
+    drop(begun);
+    let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_threads(front, &mut back, options)? };
+    let mut outcome = back.finish()?;
+    outcome.join(front);
+    Ok(outcome)
 }
 
 /// The rest of a capture: one thread reads, this one finds messages, and where nobody wants their rows another one keeps the books.

@@ -1,6 +1,6 @@
 //! Tables as Arrow batches: streamed while the pass goes on (messages, exchanges), or made of its outcome.
 
-use super::{capture_row, Options, Outcome, Pass, Sink};
+use super::{capture_row, run_source, Options, Outcome, Sink};
 use crate::capture::Source;
 use crate::error::Error;
 use crate::note::Note;
@@ -14,8 +14,6 @@ use std::sync::{Arc, Mutex};
 const ROWS: usize = 1 << 15;
 /// Batches that wait to be taken.
 const WAITING: usize = 2;
-/// Batches that a small capture makes at most: each of its messages takes two bytes at least.
-const MOST_OF_SMALL: usize = 128;
 
 /// Sends rows on in batches.
 struct BatchSink {
@@ -111,22 +109,20 @@ pub fn schema(table: &str) -> Option<SchemaRef> {
     })
 }
 
-/// Makes a pass that fills `table`: at once where the capture is small, else in a thread of its own. None where there is no such table.
+/// Starts a pass in a thread of its own that fills `table`. None where there is no such table.
 #[must_use]
 pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str) -> Option<(Batches, Ended)> {
     let schema = schema(table)?;
+    let (sender, receiver) = sync_channel(WAITING);
     let end = Ended::default();
     let told = Arc::clone(&end);
     options.wants_messages = table == "messages";
     options.wants_exchanges = table == "exchanges";
     options.wants_no_sums = options.wants_messages || options.wants_exchanges;
-    let pass = Pass::begin(source);
-    let is_small = pass.as_ref().map_or(true, Pass::is_small);
-    let (sender, receiver) = sync_channel(if is_small { MOST_OF_SMALL } else { WAITING });
-    let work = move || {
+    std::thread::spawn(move || {
         let (messages, exchanges) = Default::default();
         let mut sink = BatchSink { sender, messages, exchanges, is_closed: false };
-        match pass.and_then(|pass| pass.run(&options, &mut sink)) {
+        match run_source(source, &options, &mut sink) {
             Ok(outcome) => finish(&outcome, &mut sink, table, &told),
             Err(error) => {
                 if let Ok(mut told) = told.lock() {
@@ -135,12 +131,7 @@ pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str)
                 sink.send(Err(ArrowError::ExternalError(Box::new(error))));
             }
         }
-    };
-    if is_small {
-        work();
-    } else {
-        std::thread::spawn(work);
-    }
+    });
     Some((Batches { schema, receiver }, end))
 }
 
