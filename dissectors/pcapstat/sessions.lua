@@ -7,7 +7,7 @@ local talks = require("pcapstat.talks")
 local sessions = {}
 
 local CONNECT = 1
--- The first of a packet\'s headers that each layer counts: frame, ip, transport, security, application.
+-- The first of a packet's headers that each layer counts: frame, ip, transport, security, application.
 local FIRST_HEADER = { 1, 3, 5, 5, 5 }
 -- Preference of Time1: automatic, application, security, transport.
 local TIME1 = { { "application", "security", "transport" }, { "application" }, { "security" }, { "transport" } }

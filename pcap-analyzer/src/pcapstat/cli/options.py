@@ -131,7 +131,6 @@ def destination(output: str | None) -> Iterator[IO[bytes]]:
     import tempfile
 
     target = Path(output)
-
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

@@ -150,10 +150,11 @@ impl Links {
         Some(fate)
     }
 
-    fn was_delivered_to(&self, number: u64, publication: &Publication, session: u32) -> bool {
-        let noted = publication.delivered_to.iter().take(publication.deliveries as usize);
-        let more = if publication.deliveries as usize > RECEIVERS { self.more.get(&number) } else { None };
-        noted.chain(more.into_iter().flatten()).any(|&receiver| receiver == session)
+    /// The sessions that a publication was delivered to.
+    fn receivers<'a>(&'a self, number: u64, publication: &'a Publication) -> impl Iterator<Item = u32> + 'a {
+        let deliveries = publication.deliveries as usize;
+        let more = if deliveries > RECEIVERS { self.more.get(&number) } else { None };
+        publication.delivered_to.iter().take(deliveries).chain(more.into_iter().flatten()).copied()
     }
 
     /// Takes the earliest publication of `key` behind the last that was delivered to `session`: it is delivered now.
@@ -163,7 +164,7 @@ impl Links {
         while self.is_known(number) {
             let publication = self.publications.get(place(number))?;
             if publication.key == key {
-                if self.was_delivered_to(number, publication, session) {
+                if self.receivers(number, publication).any(|receiver| receiver == session) {
                     break;
                 }
                 found = Some(number);
@@ -210,11 +211,9 @@ impl Exchanges {
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;
         }
-        let Publication { session: publisher, delivered_to, deliveries, .. } = *publication;
-        let noted = delivered_to.into_iter().take(deliveries as usize);
-        let more = if deliveries as usize > RECEIVERS { self.links.more.get(&number) } else { None };
-        let legs = noted.chain(more.into_iter().flatten().copied());
-        self.events.extend(legs.map(|session| Event::PublisherLeg { session, from: Side::Server, publisher, parts }));
+        let publication = *publication;
+        let leg = |session| Event::PublisherLeg { session, from: Side::Server, publisher: publication.session, parts };
+        self.events.extend(self.links.receivers(number, &publication).map(leg));
     }
 
     /// The broker delivers a message in `exchange`: links it with its publication, where that is in the capture.

@@ -32,31 +32,17 @@ pub enum Timing {
 }
 
 impl Timing {
-    /// The times of the table `timings` that a sample counts for.
+    /// The names in the table `timings` of the times that a sample counts for.
     #[must_use]
-    pub const fn parts(self) -> &'static [Self] {
+    pub const fn names(self) -> &'static [&'static str] {
         match self {
-            Self::AckRtt => &[Self::AckRtt],
-            Self::Rtt => &[Self::Rtt],
-            Self::AckAndRtt => &[Self::AckRtt, Self::Rtt],
-            Self::Delay => &[Self::Delay],
-            Self::Interval => &[Self::Interval],
-            Self::TcpHandshake => &[Self::TcpHandshake],
-            Self::TcpAck => &[Self::TcpAck],
-        }
-    }
-
-    /// The name in the table `timings`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AckRtt => "ack_rtt",
-            Self::Rtt => "rtt",
-            Self::AckAndRtt => "ack_rtt, rtt",
-            Self::Delay => "delay",
-            Self::Interval => "interval",
-            Self::TcpHandshake => "tcp_handshake",
-            Self::TcpAck => "tcp_ack",
+            Self::AckRtt => &["ack_rtt"],
+            Self::Rtt => &["rtt"],
+            Self::AckAndRtt => &["ack_rtt", "rtt"],
+            Self::Delay => &["delay"],
+            Self::Interval => &["interval"],
+            Self::TcpHandshake => &["tcp_handshake"],
+            Self::TcpAck => &["tcp_ack"],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! ICMP errors (RFC 792) and those of ICMPv6 (RFC 4443 §3): which packet they quote, and why it was not delivered.
 
-use super::{Ip, ICMP, TCP, UDP};
+use super::{Ip, ICMP, ICMPV6, TCP, UDP};
 use crate::packet::{Endpoint, Refusal};
 
 /// Bytes before the quoted packet.
@@ -9,7 +9,7 @@ const HEADER: usize = 8;
 /// The packet that an ICMP error refuses; none for all else, and where the quote ends before the ports.
 pub fn refusal(ip: &Ip<'_>) -> Option<Refusal> {
     let &[kind, code] = ip.rest.first()?;
-    let why = if ip.protocol == ICMP { by_icmp(kind, code) } else { by_icmpv6(kind, code) }?;
+    let why = why(ip.protocol, kind, code)?;
     let quoted = super::open(ip.rest.strip(HEADER)).ok()?;
     let &[s0, s1, d0, d1] = quoted.rest.first()?;
     matches!(quoted.protocol, TCP | UDP).then_some(Refusal {
@@ -20,31 +20,20 @@ pub fn refusal(ip: &Ip<'_>) -> Option<Refusal> {
     })
 }
 
-/// RFC 792, RFC 1812 §5.2.7.1
-const fn by_icmp(kind: u8, code: u8) -> Option<&'static str> {
-    Some(match (kind, code) {
-        (3, 0) => "net unreachable",
-        (3, 1) => "host unreachable",
-        (3, 2) => "protocol unreachable",
-        (3, 3) => "port unreachable",
-        (3, 4) => "fragmentation needed",
-        (3, 9 | 10 | 13) => "administratively prohibited",
-        (3, _) => "destination unreachable",
-        (11, _) => "time exceeded",
-        _ => return None,
-    })
-}
-
-/// RFC 4443 §3.1 to §3.3
-const fn by_icmpv6(kind: u8, code: u8) -> Option<&'static str> {
-    Some(match (kind, code) {
-        (1, 0) => "no route to destination",
-        (1, 1) => "administratively prohibited",
-        (1, 3) => "address unreachable",
-        (1, 4) => "port unreachable",
-        (1, _) => "destination unreachable",
-        (2, _) => "packet too big",
-        (3, _) => "time exceeded",
+/// Why a packet was not delivered, by type and code: RFC 792 and RFC 1812 §5.2.7.1, RFC 4443 §3.1 to §3.3.
+const fn why(protocol: u8, kind: u8, code: u8) -> Option<&'static str> {
+    Some(match (protocol, kind, code) {
+        (ICMP, 3, 0) => "net unreachable",
+        (ICMP, 3, 1) => "host unreachable",
+        (ICMP, 3, 2) => "protocol unreachable",
+        (ICMP, 3, 3) | (ICMPV6, 1, 4) => "port unreachable",
+        (ICMP, 3, 4) => "fragmentation needed",
+        (ICMP, 3, 9 | 10 | 13) | (ICMPV6, 1, 1) => "administratively prohibited",
+        (ICMPV6, 1, 0) => "no route to destination",
+        (ICMPV6, 1, 3) => "address unreachable",
+        (ICMPV6, 2, _) => "packet too big",
+        (ICMP, 3, _) | (ICMPV6, 1, _) => "destination unreachable",
+        (ICMP, 11, _) | (ICMPV6, 3, _) => "time exceeded",
         _ => return None,
     })
 }

@@ -70,8 +70,8 @@ impl Books {
         self.kinds.number(kind)
     }
 
-    /// Puts something down. Returns whether it is of a message that counts as data, but not where another thread keeps the books. Inlined, so that a posting is
-    /// written where it stays: copies of what has just been written are what cost here.
+    /// Puts something down. Returns whether it is of a message that counts as data, but not where another thread keeps the books. Inlined, so that a
+    /// posting is written where it stays: copies of what has just been written are what cost here.
     #[inline(always)]
     pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
         match &mut self.keeper {

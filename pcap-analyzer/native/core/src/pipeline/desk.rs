@@ -11,7 +11,7 @@ use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
 use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
-use crate::sessions::{add, without_message, Count, Entry, Kind, PartSums, Words};
+use crate::sessions::{without_message, Count, Entry, FieldSection, Kind, Words};
 use crate::span::Piece;
 use std::sync::Arc;
 
@@ -148,9 +148,7 @@ impl Desk<'_, '_> {
     }
 
     fn leave_unassigned(&mut self, from: Side, headers: &Headers, bytes: u64, missing: u64) {
-        let mut sums = PartSums::default();
-        add(&mut sums, &without_message(headers, u32::try_from(bytes).unwrap_or(u32::MAX)));
-        self.rooms.books.post(self.session, from, Entry::Unassigned(Box::new(sums), missing));
+        self.rooms.books.post(self.session, from, Entry::Unassigned(Box::new(without_message(headers, bytes)), missing));
     }
 
     /// Puts a message down in the books. Returns whether it counts as data.
@@ -161,8 +159,8 @@ impl Desk<'_, '_> {
         if let Some(words) = Words::of(message, self.told) {
             books.post(self.session, from, Entry::Tells(words));
         }
-        if let Some(bytes) = row.field_section_bytes {
-            books.post(self.session, from, Entry::FieldSection(bytes, row.option_bytes));
+        if let Some(section) = FieldSection::of(message, placement) {
+            books.post(self.session, from, Entry::FieldSection(section));
         }
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
         let events = self.rooms.exchanges.take_events();

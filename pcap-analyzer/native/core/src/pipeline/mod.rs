@@ -174,7 +174,7 @@ fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<Fr
         let reader = scope.spawn(move || front.run(&batches, &spare));
         let (postings, posted) = sync_channel(BATCHES);
         let (emptied, spare) = channel();
-        let sessions = if options.wants_messages { None } else { back.hand_books_over(Post { batches: postings, spare }) };
+        let sessions = if options.wants_messages { None } else { back.books().hand_over(Post { batches: postings, spare }) };
         let keeper = sessions.map(|sessions| scope.spawn(move || books::keep(sessions, &posted, &emptied)));
         for mut batch in arriving {
             back.take(&batch);
@@ -185,8 +185,8 @@ fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<Fr
             }
         }
         if let Some(keeper) = keeper {
-            back.flush_books();
-            back.take_books_back(keeper.join().map_err(|_| broken())?);
+            back.books().flush();
+            back.books().take_back(keeper.join().map_err(|_| broken())?);
         }
         reader.join().unwrap_or_else(|_| Err(broken()))
     })

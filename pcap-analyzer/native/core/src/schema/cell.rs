@@ -141,7 +141,16 @@ pub struct Sparse<B> {
 }
 
 impl<B: Nulls> Sparse<B> {
-    /// The builder, up to date: for a row with a value.
+    /// Adds a row, its value by `append`.
+    #[inline]
+    fn put<V>(&mut self, value: Option<V>, append: impl FnOnce(&mut B, V)) {
+        match value {
+            Some(value) => append(self.caught_up(), value),
+            None => self.nulls += 1,
+        }
+    }
+
+    /// The builder, up to date.
     #[inline]
     fn caught_up(&mut self) -> &mut B {
         if self.nulls > 0 {
@@ -176,12 +185,7 @@ macro_rules! number_cells {
         impl CellBuilder<Option<$kind>> for Sparse<PrimitiveBuilder<$arrow>> {
             fn field(name: &str) -> Field { Field::new(name, $data_type, true) }
             #[inline]
-            fn append(&mut self, cell: &Option<$kind>) {
-                match cell {
-                    Some(value) => self.caught_up().append_value(*value),
-                    None => self.nulls += 1,
-                }
-            }
+            fn append(&mut self, cell: &Option<$kind>) { self.put(*cell, PrimitiveBuilder::append_value); }
             fn finish(&mut self) -> ArrayRef { Arc::new(self.caught_up().finish()) }
         }
     )*};
@@ -239,10 +243,7 @@ impl CellBuilder<Option<bool>> for Sparse<BooleanBuilder> {
     }
     #[inline]
     fn append(&mut self, cell: &Option<bool>) {
-        match cell {
-            Some(value) => self.caught_up().append_value(*value),
-            None => self.nulls += 1,
-        }
+        self.put(*cell, BooleanBuilder::append_value);
     }
     fn finish(&mut self) -> ArrayRef {
         Arc::new(self.caught_up().finish())
@@ -261,12 +262,7 @@ macro_rules! text_cells {
         impl CellBuilder<$kind> for Sparse<StringBuilder> {
             fn field(name: &str) -> Field { Field::new(name, DataType::Utf8, true) }
             #[inline]
-            fn append(&mut self, cell: &$kind) {
-                match ($text)(cell) {
-                    Some(text) => self.caught_up().append_value(text),
-                    None => self.nulls += 1,
-                }
-            }
+            fn append(&mut self, cell: &$kind) { self.put(($text)(cell), StringBuilder::append_value); }
             fn finish(&mut self) -> ArrayRef { Arc::new(self.caught_up().finish()) }
         }
     )*};
@@ -381,10 +377,7 @@ impl CellBuilder<Option<Vec<u8>>> for Sparse<BinaryBuilder> {
     }
     #[inline]
     fn append(&mut self, cell: &Option<Vec<u8>>) {
-        match cell {
-            Some(bytes) => self.caught_up().append_value(bytes),
-            None => self.nulls += 1,
-        }
+        self.put(cell.as_deref(), BinaryBuilder::append_value);
     }
     fn finish(&mut self) -> ArrayRef {
         Arc::new(self.caught_up().finish())

@@ -1,7 +1,7 @@
 //! What is counted of one session: integers only.
 
-use super::bytes::{add_sums, ByteSums, PartSums};
-use super::entries::{Beginning, Control, Count, Entry, Is, Why, Words};
+use super::bytes::{add, add_sums, ByteSums, PartSums};
+use super::entries::{Beginning, Control, Count, Entry, FieldSection, Is, Why, Words};
 use super::kinds::{KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
@@ -11,10 +11,12 @@ use crate::packet::Headers;
 /// The parts of bytes that are no message: headers, and the rest as opaque.
 #[inline]
 #[must_use]
-pub const fn without_message(headers: &Headers, bytes: u32) -> Parts {
+pub fn without_message<T: From<u32>>(headers: &Headers, bytes: T) -> [T; 9] {
     let Headers { link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, compressed_bytes } = *headers;
-    let opaque = if compressed_bytes > 0 { compressed_bytes } else { bytes };
-    [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes, 0, 0, opaque]
+    let outer = [link_bytes, padding_bytes, ip_bytes, transport_bytes, security_bytes, carrier_bytes].map(T::from);
+    let [link, padding, ip, transport, security, header] = outer;
+    let opaque = if compressed_bytes > 0 { T::from(compressed_bytes) } else { bytes };
+    [link, padding, ip, transport, security, header, T::from(0), T::from(0), opaque]
 }
 
 /// Messages of one kind in one direction.
@@ -210,7 +212,7 @@ impl Session {
         if let Some(outcome) = count.ended {
             self.ended(outcome);
         }
-        if self.is_stopped() || self.is_behind_stop(from, count) {
+        if self.is_stopped() || self.is_behind_stop(from, count.exchange) {
             self.row.messages_after_stop += 1;
             return false;
         }
@@ -228,10 +230,10 @@ impl Session {
     }
 
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
-    fn is_behind_stop(&self, from: Side, count: &Count) -> bool {
+    fn is_behind_stop(&self, from: Side, of: u64) -> bool {
         let Stop::Awaiting(exchange) = self.stop else { return false };
         let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.last_data == Some(exchange));
-        sends_data && count.exchange != exchange
+        sends_data && of != exchange
     }
 
     #[inline]
@@ -379,12 +381,13 @@ impl Session {
         direction.since_time2.add_sums(parts);
     }
 
-    /// Counts header fields before and after their compression.
-    pub(super) fn field_section(&mut self, section_bytes: u32, block_bytes: u32) {
-        if !self.is_stopped() {
-            self.row.field_section_bytes += u64::from(section_bytes);
-            self.row.field_block_bytes += u64::from(block_bytes);
+    /// Counts header fields of a message, where that counts.
+    pub(super) fn field_section(&mut self, from: Side, section: &FieldSection) {
+        if self.is_stopped() || self.is_behind_stop(from, section.exchange) {
+            return;
         }
+        self.row.field_section_bytes += u64::from(section.section_bytes);
+        self.row.field_block_bytes += u64::from(section.block_bytes);
     }
 
     /// Counts bytes of the stream that belong to no message.
@@ -405,7 +408,7 @@ impl Session {
         if let Err(at) = self.publishers.binary_search(&publisher) {
             self.publishers.insert(at, publisher);
         }
-        super::bytes::add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
+        add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
     }
 
     /// Bytes by which an MQTT session was opened.
@@ -496,4 +499,16 @@ fn keep_last(known: &mut crate::schema::Text, told: Option<&str>) {
 fn hidden_payload(count: &Count, choices: &Choices) -> Option<u32> {
     let payload_bytes = choices.payload_size_bytes?;
     count.inside_bytes.checked_sub(payload_bytes).filter(|envelope| ENVELOPE_BYTES.contains(envelope)).map(|_| payload_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_beyond_32_bits_without_a_message_are_counted() {
+        let headers = Headers { link_bytes: 14, ip_bytes: 20, ..Headers::default() };
+
+        assert_eq!([14, 0, 20, 0, 0, 0, 0, 0, 5_000_000_000_u64], without_message(&headers, 5_000_000_000));
+    }
 }

@@ -58,8 +58,8 @@ pub enum Entry {
     Unassigned(Box<PartSums>, u64),
     /// A segment filled a hole behind which others waited.
     OutOfOrder,
-    /// Bytes of header fields before and after compression.
-    FieldSection(u32, u32),
+    /// Header fields of a message.
+    FieldSection(FieldSection),
     /// What an exchange tells, or TCP.
     Event(Event),
     /// What its records hold is of this protocol; and, where they were opened, what is known of the security protocol is its protection.
@@ -81,6 +81,17 @@ pub struct Control {
     pub why: Why,
     /// A time that it completes.
     pub sample: Option<Sample>,
+}
+
+/// Bytes of a message's header fields.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldSection {
+    /// Number of the message's exchange, see [`Count::exchange`].
+    pub exchange: u64,
+    /// Before compression.
+    pub section_bytes: u32,
+    /// After it.
+    pub block_bytes: u32,
 }
 
 /// Why a frame carries no message.
@@ -196,9 +207,25 @@ impl Count {
             parts: message.parts(),
             frame: row.frame,
             time_ns: row.time_ns,
-            exchange: placement.exchange.map_or(0, |exchange| exchange.number + 1),
+            exchange: exchange_of(placement),
             sample,
         }
+    }
+}
+
+/// The number of a message's exchange, as in [`Count::exchange`].
+#[inline]
+fn exchange_of(placement: &Placement) -> u64 {
+    placement.exchange.map_or(0, |exchange| exchange.number + 1)
+}
+
+impl FieldSection {
+    /// The header fields of a message, where it has any.
+    #[inline]
+    #[must_use]
+    pub fn of(message: &Message, placement: &Placement) -> Option<Self> {
+        let section_bytes = message.row.field_section_bytes?;
+        Some(Self { exchange: exchange_of(placement), section_bytes, block_bytes: message.row.option_bytes })
     }
 }
 

@@ -8,7 +8,7 @@ mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
 pub use counts::{without_message, Choices, Direction, KindCount, Session};
-pub use entries::{Beginning, Control, Count, Entry, Is, Posting, Why, Words};
+pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Why, Words};
 pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
@@ -85,7 +85,7 @@ impl Sessions {
                 session.unassigned(from, parts);
             }
             Entry::OutOfOrder => session.row.tcp_out_of_order += 1,
-            Entry::FieldSection(section_bytes, block_bytes) => session.field_section(*section_bytes, *block_bytes),
+            Entry::FieldSection(section) => session.field_section(from, section),
             Entry::Carries(protocol, is_opened) => session.carries(protocol, *is_opened),
             Entry::Begins(_) => {}
         }
@@ -234,26 +234,26 @@ impl Session {
 
     /// Its rows of the table `timings`.
     pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
-        let mut measured: Vec<(Timing, &'static str)> = Vec::new();
+        let mut measured: Vec<(&'static str, &'static str)> = Vec::new();
         for &(timing, kind, _) in &self.timings {
-            for &timing in timing.parts() {
-                if !measured.contains(&(timing, kind)) {
-                    measured.push((timing, kind));
+            for &name in timing.names() {
+                if !measured.contains(&(name, kind)) {
+                    measured.push((name, kind));
                 }
             }
         }
-        measured.into_iter().map(|(timing, kind)| self.timing_row(timing, kind))
+        measured.into_iter().map(|(name, kind)| self.timing_row(name, kind))
     }
 
-    fn timing_row(&self, timing: Timing, kind: &'static str) -> timings::Row {
-        let is_part = |(of, known, _): &&(Timing, &'static str, Samples)| *known == kind && of.parts().contains(&timing);
+    fn timing_row(&self, name: &'static str, kind: &'static str) -> timings::Row {
+        let is_part = |(timing, known, _): &&(Timing, &'static str, Samples)| *known == kind && timing.names().contains(&name);
         let samples: Vec<&Samples> = self.timings.iter().filter(is_part).map(|(_, _, samples)| samples).collect();
         let quantiles = samples::quantiles(&samples, &[0.5, 0.95, 0.99]);
         let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
         let sums = samples::sums(&samples);
         timings::Row {
             session: self.row.session,
-            timing: timing.name(),
+            timing: name,
             kind,
             count: sums.count,
             retransmitted: samples.iter().map(|samples| u64::from(samples.retransmitted)).sum(),

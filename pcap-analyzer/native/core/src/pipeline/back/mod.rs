@@ -7,7 +7,7 @@ mod stream;
 pub use inside::Sealed;
 pub use stream::Ends;
 
-use super::books::Post;
+use super::books::Books;
 use super::desk::{Desk, Rooms};
 use super::front::{Arrival, Batch, Others};
 use super::{Options, Outcome, Sink};
@@ -20,7 +20,7 @@ use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
-use crate::sessions::{add, without_message, Control, Entry, Sessions, Why};
+use crate::sessions::{add, without_message, Control, Entry, Why};
 use crate::span::Origin;
 use crate::transport::{Delivery, Seat};
 use inside::Inside;
@@ -95,19 +95,9 @@ impl<'s> Back<'s> {
         self.rooms.sink.is_closed()
     }
 
-    /// From now on another thread keeps the books, where anybody does.
-    pub fn hand_books_over(&mut self, post: Post) -> Option<Sessions> {
-        self.rooms.books.hand_over(post)
-    }
-
-    /// Sends on what is still to be put down there.
-    pub fn flush_books(&mut self) {
-        self.rooms.books.flush();
-    }
-
-    /// The other thread has put down all.
-    pub fn take_books_back(&mut self, sessions: Sessions) {
-        self.rooms.books.take_back(sessions);
+    /// The books, to be kept elsewhere for a while.
+    pub const fn books(&mut self) -> &mut Books {
+        &mut self.rooms.books
     }
 
     /// Takes a batch of packets.
@@ -142,7 +132,7 @@ impl<'s> Back<'s> {
         }
         let (frames, bytes) = others.entry("filtered").or_default();
         *frames += 1;
-        *bytes += without_message(&packet.headers, packet.payload_bytes).iter().map(|&part| u64::from(part)).sum::<u64>();
+        *bytes += without_message(&packet.headers, u64::from(packet.payload_bytes)).iter().sum::<u64>();
         true
     }
 
@@ -269,10 +259,9 @@ impl<'s> Back<'s> {
             return stream.conversation;
         }
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
-            stream.conversation = Some(group);
-            stream.session = self.conversations.get(group).map(|conversation| conversation.session);
-            (stream.ends.client, stream.ends.server) = (packet.destination, packet.source);
-            return stream.conversation;
+            let session = self.conversations.get(group)?.session;
+            stream.join(group, session, packet, Side::Server);
+            return Some(group);
         }
         if stream.tries >= TRIES {
             return None;

@@ -7,37 +7,47 @@ use crate::note;
 use crate::packet::{Endpoint, Packet};
 use crate::protocols::Protocol;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Who sends records with a connection ID.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    protocol: &'static Protocol,
     conversation: u32,
     from: Side,
     /// Where it was last seen.
     at: Endpoint,
 }
 
-/// Connection IDs by the endpoint that receives them.
+/// The peers of an endpoint by the connection IDs that they send.
+#[derive(Debug)]
+struct Peers {
+    protocol: &'static Protocol,
+    by_id: FxHashMap<Box<[u8]>, Peer>,
+    /// How long the IDs are: records do not tell.
+    lengths: BTreeSet<usize>,
+}
+
+/// Peers by the endpoint that they send to.
 #[derive(Debug, Default)]
-pub(super) struct ConnectionIds(FxHashMap<Endpoint, FxHashMap<Box<[u8]>, Peer>>);
+pub(super) struct ConnectionIds(FxHashMap<Endpoint, Peers>);
 
 impl ConnectionIds {
-    fn note(&mut self, to: Endpoint, id: &[u8], peer: Peer) {
-        let peers = self.0.entry(to).or_default();
-        match peers.get_mut(id) {
-            Some(known) => *known = peer,
-            None => {
-                peers.insert(id.into(), peer);
-            }
+    fn note(&mut self, to: Endpoint, protocol: &'static Protocol, id: &[u8], peer: Peer) {
+        let new = || Peers { protocol, by_id: FxHashMap::default(), lengths: BTreeSet::new() };
+        let peers = self.0.entry(to).or_insert_with(new);
+        if let Some(known) = peers.by_id.get_mut(id) {
+            *known = peer;
+            return;
         }
+        peers.by_id.insert(id.into(), peer);
+        peers.lengths.insert(id.len());
     }
 
-    /// The peer that such a datagram is from: how long its connection ID is, only those that are known tell.
+    /// The peer that such a datagram is from, by the longest ID that fits.
     fn find(&self, to: &Endpoint, bytes: &[u8]) -> Option<Peer> {
-        let begins_with = |id: &[u8], peer: &Peer| (peer.protocol.connection_id)(bytes).is_some_and(|place| place.starts_with(id));
-        let fitting = self.0.get(to)?.iter().filter(|(id, peer)| begins_with(id, peer));
-        fitting.max_by_key(|(id, _)| id.len()).map(|(_, peer)| *peer)
+        let peers = self.0.get(to)?;
+        let place = (peers.protocol.connection_id)(bytes)?;
+        peers.lengths.iter().rev().find_map(|&length| peers.by_id.get(place.get(..length)?)).copied()
     }
 }
 
@@ -52,7 +62,7 @@ impl Back<'_> {
         let (Some(stream), Some(talk)) = (self.streams.get(place), self.conversations.get(conversation)) else { return };
         let (protocol, from) = (talk.protocol, stream.side(packet));
         if let Some(id) = (protocol.connection_id)(bytes).and_then(|place| place.get(..digits / 2)) {
-            self.connection_ids.note(packet.destination, id, Peer { protocol, conversation, from, at: packet.source });
+            self.connection_ids.note(packet.destination, protocol, id, Peer { conversation, from, at: packet.source });
         }
     }
 
@@ -60,12 +70,7 @@ impl Back<'_> {
     pub(super) fn moved(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
         let peer = self.connection_ids.find(&packet.destination, bytes)?;
         let session = self.conversations.get(peer.conversation)?.session;
-        let stream = self.streams.get_mut(place)?;
-        (stream.conversation, stream.session) = (Some(peer.conversation), Some(session));
-        (stream.ends.client, stream.ends.server) = match peer.from {
-            Side::Client => (packet.source, packet.destination),
-            Side::Server => (packet.destination, packet.source),
-        };
+        self.streams.get_mut(place)?.join(peer.conversation, session, packet, peer.from);
         let detail = || format!("from {} to {}", peer.at, packet.source);
         self.rooms.notes.add(note::PEER_MOVED, Some(session), packet.file, packet.frame, detail);
         Some(peer.conversation)

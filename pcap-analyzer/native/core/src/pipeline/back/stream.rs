@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
-const IN_FLIGHT: usize = 63;
+const IN_FLIGHT: usize = 64;
 /// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).
 const COPY_NS: i64 = 1_000_000;
 /// The same where there is no IP identification to compare.
@@ -45,7 +45,7 @@ impl InFlight {
     fn send(&mut self, end: u32, time_ns: i64) {
         if self.first.is_none() {
             self.first = Some((end, time_ns));
-        } else if self.more.len() < IN_FLIGHT {
+        } else if self.more.len() + 1 < IN_FLIGHT {
             self.more.push_back((end, time_ns));
         }
     }
@@ -182,6 +182,15 @@ impl Stream {
         }
         self.tcp.swap(0, 1);
         self.last_digests.swap(0, 1);
+    }
+
+    /// It goes on with a conversation that another stream began; this packet is sent by `from`.
+    pub(super) fn join(&mut self, conversation: u32, session: u32, packet: &Packet, from: Side) {
+        (self.conversation, self.session) = (Some(conversation), Some(session));
+        (self.ends.client, self.ends.server) = match from {
+            Side::Client => (packet.source, packet.destination),
+            Side::Server => (packet.destination, packet.source),
+        };
     }
 
     /// How its session begins, with the packet that showed the protocol.
