@@ -9,13 +9,14 @@ use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
 use crate::network::{self, icmp, Ip, ICMP, ICMPV6, TCP, UDP};
 use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
+use crate::span::Origin;
 use crate::transport_headers as transport;
 
 /// What a frame turned out to hold.
 #[derive(Debug)]
 pub enum Opened<'a> {
-    /// A whole datagram or segment with the captured part of its payload.
-    Packet(Packet, &'a [u8]),
+    /// A whole datagram or segment, with the captured part of its payload.
+    Packet(&'a [u8]),
     /// A fragment that is kept until its datagram is whole; its bytes will be in that packet's.
     Held,
     /// Something below or beside UDP and TCP.
@@ -47,6 +48,8 @@ struct Context<'n> {
     account: Account,
     refusal: Option<Refusal>,
     notes: &'n mut Notes,
+    /// Where the packet is written.
+    packet: &'n mut Packet,
 }
 
 /// Where a payload lies.
@@ -60,20 +63,21 @@ struct Place {
 
 /// What a layer turned out to hold.
 enum Found {
-    Packet(Packet, Place),
+    Packet(Place),
     Held,
     Other(&'static str),
 }
 
 impl Opener {
-    /// Opens one frame.
+    /// Opens one frame. Where that completes a datagram or segment, it is written to `packet`: in its place, since copies of what has just been written
+    /// are what cost here.
     #[inline]
-    pub fn open<'a>(&'a mut self, frame: &Frame<'a>, notes: &mut Notes) -> Opened<'a> {
-        let mut context = Context::new(frame, notes);
+    pub fn open<'a>(&'a mut self, frame: &Frame<'a>, notes: &mut Notes, packet: &mut Packet) -> Opened<'a> {
+        let mut context = Context::new(frame, notes, packet);
         match self.link(frame, &mut context) {
-            Found::Packet(packet, place) => {
+            Found::Packet(place) => {
                 let bytes = if place.is_reassembled { self.reassembled.as_slice() } else { frame.captured };
-                Opened::Packet(packet, bytes.get(place.offset..place.offset + place.length).unwrap_or(&[]))
+                Opened::Packet(bytes.get(place.offset..place.offset + place.length).unwrap_or(&[]))
             }
             Found::Held => Opened::Held,
             Found::Other(protocol) => Opened::Other(OtherFrame {
@@ -169,7 +173,8 @@ impl Opener {
     /// An IP packet, and those within it.
     #[inline]
     fn ip(&mut self, layer: Layer<'_>, context: &mut Context<'_>) -> Found {
-        let ip = match network::open(layer) {
+        let opened = network::open(layer);
+        let ip = match &opened {
             Ok(ip) => ip,
             Err(network::Refused::Cut(protocol) | network::Refused::Malformed(protocol)) => return Found::Other(protocol),
         };
@@ -179,17 +184,17 @@ impl Opener {
             context.note_lie("IP", claimed, layer.wire_bytes);
         }
         if let Some(fragment) = ip.fragment {
-            return self.fragment(&ip, fragment, context);
+            return self.fragment(ip, fragment, context);
         }
-        self.upper(&ip, context)
+        self.upper(ip, context)
     }
 
     /// What an IP packet holds.
     #[inline]
     fn upper(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
         match ip.protocol {
-            TCP => context.transport(transport::tcp(ip.rest), "tcp", ip),
-            UDP => context.transport(transport::udp(ip.rest), "udp", ip),
+            TCP => context.transport(&transport::tcp(ip.rest), "tcp", ip),
+            UDP => context.transport(&transport::udp(ip.rest), "udp", ip),
             ICMP | ICMPV6 => {
                 context.refusal = icmp::refusal(ip);
                 Found::Other(network::protocol_name(ip.protocol))
@@ -270,9 +275,9 @@ impl Opener {
     /// Keeps a reassembled datagram for the payload that lies in it.
     fn keep(&mut self, found: Found, bytes: Vec<u8>) -> Found {
         match found {
-            Found::Packet(packet, place) if !place.is_reassembled => {
+            Found::Packet(place) if !place.is_reassembled => {
                 self.reassembled = bytes;
-                Found::Packet(packet, Place { is_reassembled: true, ..place })
+                Found::Packet(Place { is_reassembled: true, ..place })
             }
             found => found,
         }
@@ -300,13 +305,14 @@ fn gre(layer: Layer<'_>) -> Inside<'_> {
 
 impl<'n> Context<'n> {
     #[inline]
-    fn new(frame: &Frame<'_>, notes: &'n mut Notes) -> Self {
+    fn new(frame: &Frame<'_>, notes: &'n mut Notes, packet: &'n mut Packet) -> Self {
         let account = Account { frame_bytes: u64::from(frame.frame_bytes), time_first_ns: frame.time_ns, ..Account::default() };
-        Self { file: frame.file, number: frame.number, time_ns: frame.time_ns, is_ethernet: false, depth: 0, account, refusal: None, notes }
+        let (file, number, time_ns) = (frame.file, frame.number, frame.time_ns);
+        Self { file, number, time_ns, is_ethernet: false, depth: 0, account, refusal: None, notes, packet }
     }
 
     #[inline]
-    fn transport(&mut self, opened: Result<transport::Opened<'_>, transport::Refused>, name: &'static str, ip: &Ip<'_>) -> Found {
+    fn transport(&mut self, opened: &Result<transport::Opened<'_>, transport::Refused>, name: &'static str, ip: &Ip<'_>) -> Found {
         let opened = match opened {
             Ok(opened) => opened,
             Err(transport::Refused::Cut) => return Found::Other(name),
@@ -325,21 +331,22 @@ impl<'n> Context<'n> {
         self.account.padding += i64::from(opened.padding_bytes);
         let Some(headers) = self.account.headers() else { return Found::Other(name) };
         let earlier = std::mem::take(&mut self.account.earlier);
-        let packet = Packet {
+        let packet = &mut *self.packet;
+        packet.origin = Origin {
             frame: self.number,
-            earlier_frames: if earlier.is_empty() { None } else { Some(earlier.into_boxed_slice()) },
+            frame_first: earlier.first().copied().unwrap_or(self.number),
             file: self.file,
             time_ns: self.time_ns,
             time_first_ns: self.account.time_first_ns,
             headers,
-            source: Endpoint { address: ip.source, port: opened.source_port },
-            destination: Endpoint { address: ip.destination, port: opened.destination_port },
-            transport: opened.transport,
             payload_bytes: opened.payload.wire_bytes,
-            ip_identification: ip.identification,
         };
-        let place = Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false };
-        Found::Packet(packet, place)
+        packet.earlier_frames = if earlier.is_empty() { None } else { Some(earlier.into_boxed_slice()) };
+        packet.source = Endpoint { address: ip.source, port: opened.source_port };
+        packet.destination = Endpoint { address: ip.destination, port: opened.destination_port };
+        packet.transport = opened.transport;
+        packet.ip_identification = ip.identification;
+        Found::Packet(Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false })
     }
 
     /// The bytes of a packet with its headers written out, and its length.

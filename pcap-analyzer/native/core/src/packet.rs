@@ -1,7 +1,9 @@
 //! What the lower rooms (capture, link, network, transport headers) hand to the upper ones: a datagram or segment with its frame's byte split.
 
+use crate::span::Origin;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Deref;
 
 /// A network address. IPv4 stays IPv4, so that it prints and compares as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,41 +111,41 @@ impl TcpHeader {
 }
 
 /// The transport protocol of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// UDP (RFC 768).
+    #[default]
     Udp,
     /// TCP (RFC 9293).
     Tcp(TcpHeader),
 }
 
-/// A UDP datagram or TCP segment, whole (reassembled from IP or 6LoWPAN fragments where it was fragmented).
+/// A UDP datagram or TCP segment, whole (reassembled from IP or 6LoWPAN fragments where it was fragmented). Its frames, times and bytes are had by
+/// `Deref`.
 ///
 /// Invariant: `headers.link_bytes + padding_bytes + ip_bytes + transport_bytes + payload_bytes` is the sum of the lengths on the wire of its frames.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Packet {
-    /// Frame that completes it.
-    pub frame: u64,
+    /// What its payload's bytes remember of it.
+    pub origin: Origin,
     /// Frames of earlier fragments, in capture order; none as a rule.
     pub earlier_frames: Option<Box<[u64]>>,
-    /// Which input, see [`crate::capture::Frame::file`].
-    pub file: u16,
-    /// Capture time of `frame` in nanoseconds.
-    pub time_ns: i64,
-    /// Capture time of the first fragment (`time_ns` where it was not fragmented).
-    pub time_first_ns: i64,
-    /// What its frames hold beside the payload.
-    pub headers: Headers,
     /// Sender.
     pub source: Endpoint,
     /// Receiver.
     pub destination: Endpoint,
     /// UDP, or TCP with its header.
     pub transport: Transport,
-    /// Payload length on the wire in bytes; the captured payload may be shorter (snap length), never longer.
-    pub payload_bytes: u32,
     /// IP identification (IPv4), to tell a packet captured twice from one sent twice (trap 7).
     pub ip_identification: Option<u16>,
+}
+
+impl Deref for Packet {
+    type Target = Origin;
+    #[inline]
+    fn deref(&self) -> &Origin {
+        &self.origin
+    }
 }
 
 /// What an ICMP error tells of the packet that it quotes (RFC 792, RFC 4443 §3): it was not delivered. The quote is no packet itself (trap 84).

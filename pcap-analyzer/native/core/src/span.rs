@@ -1,10 +1,10 @@
 //! Byte ranges that remember their frames, and the sharing of a frame's headers among its messages so that the parts add up.
 
-use crate::packet::{Headers, Packet};
+use crate::packet::Headers;
 use std::ops::Deref;
 
 /// What bytes remember of the packet that brought them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Origin {
     /// Frame that completes the packet.
     pub frame: u64,
@@ -16,38 +16,22 @@ pub struct Origin {
     pub time_ns: i64,
     /// Capture time of `frame_first`.
     pub time_first_ns: i64,
-    /// Headers of the whole packet.
+    /// What the packet's frames hold beside the payload.
     pub headers: Headers,
-    /// Payload bytes of the whole packet.
-    pub total: u32,
+    /// Length of the packet's payload on the wire in bytes; the captured payload may be shorter (snap length), never longer.
+    pub payload_bytes: u32,
 }
 
 impl Origin {
-    /// What is to be remembered of a packet.
-    #[inline]
-    #[must_use]
-    pub fn of(packet: &Packet) -> Self {
-        let frame_first = packet.earlier_frames.as_ref().and_then(|frames| frames.first().copied()).unwrap_or(packet.frame);
-        Self {
-            frame: packet.frame,
-            frame_first,
-            file: packet.file,
-            time_ns: packet.time_ns,
-            time_first_ns: packet.time_first_ns,
-            headers: packet.headers,
-            total: packet.payload_bytes,
-        }
-    }
-
     /// The packet's whole payload.
     #[inline]
     #[must_use]
     pub const fn whole(&self) -> Piece<'_> {
-        Piece { origin: self, from: 0, to: self.total }
+        Piece { origin: self, from: 0, to: self.payload_bytes }
     }
 }
 
-/// A run of payload bytes of one packet: the bytes `from..to` of its payload of `total` bytes. What is remembered of the packet is had by `Deref`.
+/// A run of payload bytes of one packet: the bytes `from..to` of its payload. What is remembered of the packet is had by `Deref`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// Where the bytes come from.
@@ -81,6 +65,13 @@ impl Piece<'_> {
         self.to == self.from
     }
 
+    /// Whether it is the packet's whole payload.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.len() == self.payload_bytes
+    }
+
     /// Splits the run `at` bytes after its start (at most its length).
     #[inline]
     #[must_use]
@@ -94,10 +85,10 @@ impl Piece<'_> {
     #[inline]
     #[must_use]
     pub fn share(&self) -> Headers {
-        if self.len() == self.total {
+        if self.is_whole() {
             return self.headers;
         }
-        let (from, to, total) = (u64::from(self.from), u64::from(self.to), u64::from(self.total));
+        let (from, to, total) = (u64::from(self.from), u64::from(self.to), u64::from(self.payload_bytes));
         let part = |whole| share_of(whole, from, to, total);
         Headers {
             link_bytes: part(self.headers.link_bytes),
@@ -138,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn origin(headers: Headers, total: u32) -> Origin {
-        Origin { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, total }
+        Origin { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, payload_bytes: total }
     }
 
     #[test]

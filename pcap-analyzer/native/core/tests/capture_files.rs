@@ -61,7 +61,7 @@ fn run(inputs: Vec<Input>) -> Result<Opening, Error> {
 
 fn open_all(source: &mut dyn Source) -> Opening {
     let mut opening = Opening::default();
-    let mut opener = Opener::default();
+    let (mut opener, mut packet) = (Opener::default(), Packet::default());
     let mut frame_bytes: BTreeMap<(u16, u64), u32> = BTreeMap::new();
     let (mut all_bytes, mut found_bytes, mut found_frames) = (0u64, 0u64, 0u64);
     while let Some(frame) = source.next_frame().unwrap() {
@@ -69,8 +69,8 @@ fn open_all(source: &mut dyn Source) -> Opening {
         opening.frames += 1;
         all_bytes += u64::from(frame.frame_bytes);
         frame_bytes.insert((frame.file, frame.number), frame.frame_bytes);
-        match opener.open(&frame, &mut opening.notes) {
-            Opened::Packet(packet, payload) => {
+        match opener.open(&frame, &mut opening.notes, &mut packet) {
+            Opened::Packet(payload) => {
                 let numbers = packet.earlier_frames.iter().flatten().chain([&packet.frame]);
                 let of_frames: u64 = numbers.clone().map(|number| u64::from(frame_bytes[&(packet.file, *number)])).sum();
                 let h = packet.headers;
@@ -79,7 +79,7 @@ fn open_all(source: &mut dyn Source) -> Opening {
                 assert!(payload.len() <= packet.payload_bytes as usize);
                 found_bytes += of_frames;
                 found_frames += numbers.count() as u64;
-                opening.packets.push((packet, payload.to_vec()));
+                opening.packets.push((packet.clone(), payload.to_vec()));
             }
             Opened::Held => {}
             Opened::Other(other) => {

@@ -15,9 +15,9 @@ pub(super) struct File {
     window: Window,
     reader: Box<dyn Reader>,
     info: FileInfo,
-    current: Option<Record>,
-    /// Number of the last frame.
-    number: u64,
+    record: Record,
+    /// Whether it stands at a frame, that of `record`.
+    is_at_frame: bool,
     /// Time of the frame before, for the count of steps back.
     time_before_ns: i64,
 }
@@ -27,7 +27,9 @@ impl File {
     pub(super) fn open(input: Input, index: u16, block_bytes: usize) -> Result<Self, Box<FileInfo>> {
         let mut info = FileInfo { path: name(&input), ..FileInfo::default() };
         match open_window(input, &mut info, block_bytes) {
-            Ok((window, reader)) => Ok(Self { index, window, reader, info, current: None, number: 0, time_before_ns: i64::MIN }),
+            Ok((window, reader)) => {
+                Ok(Self { index, window, reader, info, record: Record::default(), is_at_frame: false, time_before_ns: i64::MIN })
+            }
             Err(error) => Err(Box::new(FileInfo { damage: Some(error), ..info })),
         }
     }
@@ -35,19 +37,20 @@ impl File {
     /// Goes on to the next frame and tells its time; none at the end, for whatever reason.
     #[inline]
     pub(super) fn advance(&mut self) -> Option<i64> {
-        self.current = None;
+        self.is_at_frame = false;
         if self.info.damage.is_some() {
             return None;
         }
-        match self.reader.next(&mut self.window, &mut self.info) {
-            Ok(Some(record)) => {
-                self.count(&record);
-                self.current = Some(record);
-                Some(record.time_ns)
+        let number = self.record.number;
+        match self.reader.next(&mut self.window, &mut self.info, &mut self.record) {
+            Ok(true) => {
+                self.count();
+                self.is_at_frame = true;
+                Some(self.record.time_ns)
             }
-            Ok(None) => None,
+            Ok(false) => None,
             Err(trouble) => {
-                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(self.number)));
+                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(number)));
                 None
             }
         }
@@ -56,9 +59,9 @@ impl File {
     /// The frame that [`File::advance`] went to.
     #[inline]
     pub(super) fn frame(&self) -> Option<Frame<'_>> {
-        let record = self.current?;
-        Some(Frame {
-            number: self.number,
+        let record = &self.record;
+        self.is_at_frame.then(|| Frame {
+            number: record.number,
             file: self.index,
             time_ns: record.time_ns,
             captured: self.window.slice(record.at, record.captured),
@@ -74,9 +77,8 @@ impl File {
     }
 
     #[inline]
-    fn count(&mut self, record: &Record) {
-        let info = &mut self.info;
-        self.number = record.number;
+    fn count(&mut self) {
+        let (info, record) = (&mut self.info, &self.record);
         info.frames += 1;
         info.frame_bytes += u64::from(record.frame_bytes);
         info.captured_bytes += record.captured as u64;

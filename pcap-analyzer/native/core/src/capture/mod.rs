@@ -252,7 +252,7 @@ impl Order {
 }
 
 /// A frame that a [`Reader`] found, its bytes still in the window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Record {
     /// As Wireshark counts, which may also count blocks that hold no traffic.
     number: u64,
@@ -266,8 +266,8 @@ struct Record {
 
 /// Reads the records of one format.
 trait Reader: Send {
-    /// The next frame, or none at the regular end.
-    fn next(&mut self, window: &mut Window, info: &mut FileInfo) -> Result<Option<Record>, Trouble>;
+    /// Goes on to the next frame, which is written to `record`; false at the regular end.
+    fn next(&mut self, window: &mut Window, info: &mut FileInfo, record: &mut Record) -> Result<bool, Trouble>;
 }
 
 /// What stops a [`Reader`]; [`file`] makes an [`Error`] of it.

@@ -145,10 +145,10 @@ impl Pcap {
 
 impl Reader for Pcap {
     #[inline]
-    fn next(&mut self, window: &mut Window, _info: &mut FileInfo) -> Result<Option<Record>, Trouble> {
+    fn next(&mut self, window: &mut Window, _info: &mut FileInfo, record: &mut Record) -> Result<bool, Trouble> {
         if !window.need(self.header)? {
             if window.bytes().is_empty() {
-                return Ok(None);
+                return Ok(false);
             }
             window.demand(self.header, "a record header")?;
         }
@@ -164,7 +164,7 @@ impl Reader for Pcap {
         window.demand(self.header + length, "a record")?;
         let at = window.release(self.header + length) + self.header;
         self.number += 1;
-        Ok(Some(Record {
+        *record = Record {
             number: self.number,
             time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.unit_ns,
             at,
@@ -172,6 +172,7 @@ impl Reader for Pcap {
             frame_bytes: original.max(captured),
             link_type: self.link_type,
             fcs_bytes: self.fcs_bytes,
-        }))
+        };
+        Ok(true)
     }
 }

@@ -63,16 +63,16 @@ pub(super) fn open(window: &mut Window, info: &mut FileInfo) -> Result<Box<dyn R
 
 impl Reader for Pcapng {
     #[inline]
-    fn next(&mut self, window: &mut Window, info: &mut FileInfo) -> Result<Option<Record>, Trouble> {
+    fn next(&mut self, window: &mut Window, info: &mut FileInfo, record: &mut Record) -> Result<bool, Trouble> {
         loop {
             if !window.need(8)? {
                 if window.bytes().is_empty() {
-                    return Ok(None);
+                    return Ok(false);
                 }
                 window.demand(8, "a block header")?;
             }
             let [kind, length] = self.order.words(window.bytes());
-            let record = match kind {
+            *record = match kind {
                 ENHANCED_PACKET => self.enhanced(window, length, info)?,
                 SIMPLE_PACKET => self.simple(window, length)?,
                 OBSOLETE_PACKET => self.obsolete(window, length, info)?,
@@ -81,7 +81,7 @@ impl Reader for Pcapng {
                     continue;
                 }
             };
-            return Ok(Some(record));
+            return Ok(true);
         }
     }
 }

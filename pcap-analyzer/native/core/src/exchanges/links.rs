@@ -62,7 +62,7 @@ enum Fate {
 
 /// Publications that may still be delivered, by numbers from 1 on: the ones from `first` to before `next`, each in the place that its number tells,
 /// where another one was before. Each list leads from its newest publication to older ones, and ends at the first that is forgotten: so nothing has
-/// to be looked up in order to forget.
+/// to be looked up in order to forget. Publications are listed when a delivery is looked for: where the capture shows none, they never are.
 #[derive(Debug)]
 pub struct Links {
     lists: Vec<u64>,
@@ -71,6 +71,8 @@ pub struct Links {
     fates: Vec<Fate>,
     first: u64,
     next: NonZeroU64,
+    /// The first one that is in no list yet.
+    unlisted: u64,
     /// Subscribers' sessions beyond the first few, by publication.
     more: FxHashMap<u64, Vec<u32>>,
 }
@@ -78,7 +80,7 @@ pub struct Links {
 impl Default for Links {
     fn default() -> Self {
         let (lists, publications, times_ns, fates, more) = Default::default();
-        Self { lists, publications, times_ns, fates, first: 1, next: NonZeroU64::MIN, more }
+        Self { lists, publications, times_ns, fates, first: 1, next: NonZeroU64::MIN, unlisted: 1, more }
     }
 }
 
@@ -109,24 +111,31 @@ impl Links {
     }
 
     #[inline]
-    fn add(&mut self, mut publication: Publication) -> PublicationId {
+    fn add(&mut self, publication: Publication) -> PublicationId {
         let id = PublicationId(self.next);
         let number = id.0.get();
         self.next = self.next.saturating_add(1);
-        if self.lists.is_empty() {
-            self.lists.resize(PUBLICATIONS, 0);
+        if self.publications.is_empty() {
             // the place of number 0, which there is not, so that the first one's place is behind it
             self.publications.push(Publication::default());
             self.times_ns.push(0);
             self.fates.push(Fate::Delivered);
         }
-        if let Some(newest) = self.lists.get_mut(publication.key.list()) {
-            publication.before = std::mem::replace(newest, number);
-        }
         put(&mut self.times_ns, place(number), publication.time_ns);
         put(&mut self.fates, place(number), Fate::Undelivered(publication.session));
         put(&mut self.publications, place(number), publication);
         id
+    }
+
+    /// Puts the publications that came since a delivery was looked for last in their lists.
+    fn list(&mut self) {
+        self.lists.resize(PUBLICATIONS, 0);
+        for number in self.unlisted.max(self.first)..self.next.get() {
+            let Some(publication) = self.publications.get_mut(place(number)) else { continue };
+            let Some(newest) = self.lists.get_mut(publication.key.list()) else { continue };
+            publication.before = std::mem::replace(newest, number);
+        }
+        self.unlisted = self.next.get();
     }
 
     /// Forgets the oldest publication, where it has waited long enough or there is no room for one more. Returns what became of it.
@@ -159,6 +168,7 @@ impl Links {
 
     /// Takes the earliest publication of `key` behind the last that was delivered to `session`: it is delivered now.
     fn deliver(&mut self, key: Key, session: u32) -> Option<Publication> {
+        self.list();
         let mut found = None;
         let mut number = *self.lists.get(key.list())?;
         while self.is_known(number) {
@@ -210,6 +220,9 @@ impl Exchanges {
         let Some(publication) = self.links.get_mut(number) else { return };
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;
+        }
+        if publication.deliveries == 0 {
+            return;
         }
         let publication = *publication;
         let leg = |session| Event::PublisherLeg { session, from: Side::Server, publisher: publication.session, parts };

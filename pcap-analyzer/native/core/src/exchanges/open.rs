@@ -71,11 +71,12 @@ impl Outcome {
     }
 }
 
-/// A measured time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A measured time; or none. That there is none is told by a field, not by an `Option` around it: so it is passed on field by field. A processor waits
+/// where it copies at once what was written in pieces just before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// Which time.
-    pub timing: Timing,
+    /// Which time; None where there is none.
+    pub timing: Option<Timing>,
     /// Kind of exchange; empty for TCP's.
     pub kind: &'static str,
     /// The time.
@@ -320,11 +321,11 @@ impl Exchanges {
         let Some(exchange) = self.get(id) else { return };
         let is_retransmitted = exchange.is_opening_repeated && matches!(timing, Timing::AckRtt | Timing::Rtt);
         let session = exchange.session;
-        let sample = Sample { timing, kind: exchange.kind, time_ns, is_retransmitted };
-        let acknowledged = Sample { timing: Timing::AckRtt, ..sample };
+        let sample = Sample { timing: Some(timing), kind: exchange.kind, time_ns, is_retransmitted };
+        let acknowledged = Sample { timing: Some(Timing::AckRtt), ..sample };
         match self.events.last_mut() {
             Some(Event::Sample { session: of, sample: last }) if timing == Timing::Rtt && (*of, *last) == (session, acknowledged) => {
-                last.timing = Timing::AckAndRtt;
+                last.timing = Some(Timing::AckAndRtt);
             }
             _ => self.events.push(Event::Sample { session, sample }),
         }

@@ -1,22 +1,39 @@
 //! Where the books of the sessions are kept: with the messages, or in a thread of their own.
 
 use super::Options;
-use crate::exchanges::Event;
+use crate::exchanges::{Event, Outcome, Sample};
 use crate::message::Side;
-use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Sessions};
+use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Rare, Sessions};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-/// Postings that travel together to the thread of the books.
-const POSTINGS: usize = 1024;
+/// Lines that travel together to the thread of the books.
+const LINES: usize = 1024;
 /// Postings looked at together, see [`Sessions::touch`].
 const GROUP: usize = 16;
+
+/// Lines on their way to the thread of the books.
+#[derive(Debug)]
+pub struct Postings {
+    /// Room for lines; it is written over again and again.
+    lines: Vec<Posting>,
+    /// How many there are now.
+    count: usize,
+    /// What stands beside those that say so.
+    rare: Vec<Rare>,
+}
+
+impl Default for Postings {
+    fn default() -> Self {
+        Self { lines: vec![Posting { session: 0, from: Side::Client, entry: Entry::Rare }; LINES], count: 0, rare: Vec::new() }
+    }
+}
 
 /// The way to the thread of the books, and back for what is to be filled again.
 pub struct Post {
     /// Takes full batches.
-    pub batches: SyncSender<Vec<Posting>>,
+    pub batches: SyncSender<Postings>,
     /// Gives back empty ones.
-    pub spare: Receiver<Vec<Posting>>,
+    pub spare: Receiver<Postings>,
 }
 
 /// Who puts down what is posted.
@@ -24,7 +41,7 @@ enum Keeper {
     /// Nobody asks for sums.
     Nobody(Choices),
     Here(Sessions),
-    Elsewhere(Vec<Posting>, Post),
+    Elsewhere(Postings, Post),
 }
 
 /// The books, as the second half of the pass sees them.
@@ -47,7 +64,7 @@ impl Books {
     pub fn hand_over(&mut self, post: Post) -> Option<Sessions> {
         let Keeper::Here(sessions) = &mut self.keeper else { return None };
         let sessions = std::mem::take(sessions);
-        self.keeper = Keeper::Elsewhere(Vec::with_capacity(POSTINGS), post);
+        self.keeper = Keeper::Elsewhere(Postings::default(), post);
         Some(sessions)
     }
 
@@ -60,7 +77,7 @@ impl Books {
     pub fn begin(&mut self, begins: Beginning) -> u32 {
         let number = self.sessions;
         self.sessions += 1;
-        self.post(number, Side::Client, Entry::Begins(Box::new(begins)));
+        self.post_rare(number, Side::Client, Rare::Begins(begins));
         number
     }
 
@@ -70,33 +87,62 @@ impl Books {
         self.kinds.number(kind)
     }
 
-    /// Puts something down. Returns whether it is of a message that counts as data, but not where another thread keeps the books. Inlined, so that a
-    /// posting is written where it stays: copies of what has just been written are what cost here.
+    /// Puts something down. Returns whether it is of a message that counts as data, but not where another thread keeps the books. Inlined, and with the
+    /// entry made last, so that it is written where it stays: copies of what has just been written are what cost here.
     #[inline(always)]
-    pub fn post(&mut self, session: u32, from: Side, entry: Entry) -> bool {
+    pub fn post(&mut self, session: u32, from: Side, entry: impl FnOnce() -> Entry) -> bool {
         match &mut self.keeper {
-            Keeper::Nobody(choices) => matches!(&entry, Entry::Message(count) if choices.data_bytes(count, from).is_some()),
-            Keeper::Here(sessions) => sessions.post(&Posting { session, from, entry }),
-            Keeper::Elsewhere(batch, post) => {
-                if batch.len() >= POSTINGS {
-                    post.send(batch);
+            Keeper::Nobody(choices) => matches!(&entry(), Entry::Message(count) if choices.data_bytes(count, from).is_some()),
+            Keeper::Here(sessions) => sessions.post(&Posting { session, from, entry: entry() }),
+            Keeper::Elsewhere(postings, post) => {
+                if postings.count == LINES {
+                    post.send(postings);
                 }
-                batch.push(Posting { session, from, entry });
+                if let Some(line) = postings.lines.get_mut(postings.count) {
+                    *line = Posting { session, from, entry: entry() };
+                    postings.count += 1;
+                }
                 false
             }
+        }
+    }
+
+    /// Puts down what is seldom.
+    pub fn post_rare(&mut self, session: u32, from: Side, rare: Rare) {
+        if let Keeper::Here(sessions) = &mut self.keeper {
+            return sessions.post_rare(session, from, rare);
+        }
+        self.post(session, from, || Entry::Rare);
+        if let Keeper::Elsewhere(postings, _) = &mut self.keeper {
+            postings.rare.push(rare);
         }
     }
 
     /// Puts down what exchanges report.
     #[inline]
     pub fn post_event(&mut self, event: Event) {
-        self.post(event.session(), Side::Client, Entry::Event(event));
+        self.post(event.session(), Side::Client, || Entry::Event(event));
+    }
+
+    /// Puts down what exchanges report as a message is placed, but for a time that was measured in the message's session and the end of an exchange
+    /// there: these are returned, there is room for them in the message's own line.
+    #[inline]
+    pub fn post_events(&mut self, session: u32, events: impl Iterator<Item = Event>) -> (Sample, Option<Outcome>) {
+        let (mut measured, mut ended) = (Sample::default(), None);
+        for event in events {
+            match event {
+                Event::Sample { session: of, sample } if of == session && measured.timing.is_none() => measured = sample,
+                Event::Ended { session: of, outcome } if of == session && ended.is_none() => ended = Some(outcome),
+                other => self.post_event(other),
+            }
+        }
+        (measured, ended)
     }
 
     /// Sends on what still waits to be sent; nothing can be posted until the books are here again.
     pub fn flush(&mut self) {
-        if let Keeper::Elsewhere(batch, post) = &mut self.keeper {
-            post.send(batch);
+        if let Keeper::Elsewhere(postings, post) = &mut self.keeper {
+            post.send(postings);
         }
         self.keeper = Keeper::Here(Sessions::default());
     }
@@ -111,23 +157,28 @@ impl Books {
 
 impl Post {
     #[cold]
-    fn send(&self, batch: &mut Vec<Posting>) {
-        let empty = self.spare.try_recv().unwrap_or_else(|_| Vec::with_capacity(POSTINGS));
-        let _ = self.batches.send(std::mem::replace(batch, empty));
+    fn send(&self, postings: &mut Postings) {
+        let empty = self.spare.try_recv().unwrap_or_default();
+        let _ = self.batches.send(std::mem::replace(postings, empty));
     }
 }
 
 /// Keeps the books until nobody posts any more.
-pub fn keep(mut sessions: Sessions, arriving: &Receiver<Vec<Posting>>, back_again: &Sender<Vec<Posting>>) -> Sessions {
-    for mut batch in arriving {
-        for group in batch.chunks(GROUP) {
+pub fn keep(mut sessions: Sessions, arriving: &Receiver<Postings>, back_again: &Sender<Postings>) -> Sessions {
+    for mut postings in arriving {
+        let mut rare = postings.rare.drain(..);
+        for group in postings.lines.get(..postings.count).unwrap_or_default().chunks(GROUP) {
             sessions.touch(group);
             for posting in group {
-                sessions.post(posting);
+                match posting.entry {
+                    Entry::Rare => rare.by_ref().take(1).for_each(|rare| sessions.post_rare(posting.session, posting.from, rare)),
+                    _ => drop(sessions.post(posting)),
+                }
             }
         }
-        batch.clear();
-        let _ = back_again.send(batch);
+        drop(rare);
+        postings.count = 0;
+        let _ = back_again.send(postings);
     }
     sessions
 }

@@ -11,7 +11,7 @@ use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
 use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
-use crate::sessions::{without_message, Count, Entry, FieldSection, Kind, Words};
+use crate::sessions::{without_message, Count, Entry, FieldSection, Kind, Rare, Words};
 use crate::span::Piece;
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ impl Desk<'_, '_> {
     }
 
     fn leave_unassigned(&mut self, from: Side, headers: &Headers, bytes: u64, missing: u64) {
-        self.rooms.books.post(self.session, from, Entry::Unassigned(Box::new(without_message(headers, bytes)), missing));
+        self.rooms.books.post_rare(self.session, from, Rare::Unassigned(without_message(headers, bytes), missing));
     }
 
     /// Puts a message down in the books. Returns whether it counts as data.
@@ -157,15 +157,14 @@ impl Desk<'_, '_> {
         let row = &message.row;
         let books = &mut self.rooms.books;
         if let Some(words) = Words::of(message, self.told) {
-            books.post(self.session, from, Entry::Tells(words));
+            books.post_rare(self.session, from, Rare::Tells(words));
         }
         if let Some(section) = FieldSection::of(message, placement) {
-            books.post(self.session, from, Entry::FieldSection(section));
+            books.post(self.session, from, || Entry::FieldSection(section));
         }
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
-        let events = self.rooms.exchanges.take_events();
-        let count = Count::new(message, kind, placement, self.session, events, |event| books.post_event(event));
-        books.post(self.session, from, Entry::Message(count))
+        let (sample, ended) = books.post_events(self.session, self.rooms.exchanges.take_events());
+        books.post(self.session, from, || Entry::Message(Count::new(message, kind, placement, sample, ended)))
     }
 
     /// Whether a record was opened, so that what it holds is to be counted instead.

@@ -1,6 +1,6 @@
 //! The first half of the pass, in a thread of its own where a capture is not small: frames are read and opened down to their payloads.
 
-use crate::capture::{FileInfo, Source};
+use crate::capture::{FileInfo, Frame, Source};
 use crate::envelope::{Opened, Opener};
 use crate::error::Error;
 use crate::note::{Notes, TIME_JUMP};
@@ -14,8 +14,10 @@ use std::sync::mpsc::{Receiver, SyncSender};
 /// Packets that travel together from the first half to the second.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The packets.
-    pub packets: Vec<Arrival>,
+    /// Room for packets; it is written over again and again.
+    packets: Vec<Arrival>,
+    /// How many there are now.
+    count: usize,
     /// The payloads.
     pub bytes: Vec<u8>,
     /// Packets that ICMP refuses.
@@ -36,7 +38,7 @@ pub struct Refused {
 }
 
 /// A packet and what the first half knows of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Arrival {
     /// The packet.
     pub packet: Packet,
@@ -74,20 +76,40 @@ const BYTES: usize = 1 << 19;
 const DAY_NS: u64 = 86_400_000_000_000;
 
 impl Batch {
-    fn is_full(&self) -> bool {
-        self.packets.len() >= PACKETS || self.bytes.len() >= BYTES
+    /// The packets.
+    pub fn packets(&self) -> &[Arrival] {
+        self.packets.get(..self.count).unwrap_or_default()
     }
 
-    fn push(&mut self, packet: Packet, seat: Seat, payload: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(payload);
-        let digest = digest(&packet, payload);
-        self.packets.push(Arrival { packet, seat, digest, range: start..self.bytes.len() });
+    const fn is_full(&self) -> bool {
+        self.count >= PACKETS || self.bytes.len() >= BYTES
+    }
+
+    /// Opens a frame to where the next packet stands.
+    #[inline]
+    fn open(&mut self, frame: &Frame<'_>, opener: &mut Opener, table: &mut StreamTable, notes: &mut Notes) -> Option<OtherFrame> {
+        if self.count == self.packets.len() {
+            self.packets.push(Arrival::default());
+        }
+        let arrival = self.packets.get_mut(self.count)?;
+        match opener.open(frame, notes, &mut arrival.packet) {
+            Opened::Packet(payload) => {
+                arrival.seat = table.seat(&arrival.packet);
+                arrival.digest = digest(&arrival.packet, payload);
+                arrival.range.start = self.bytes.len();
+                self.bytes.extend_from_slice(payload);
+                arrival.range.end = self.bytes.len();
+                self.count += 1;
+                None
+            }
+            Opened::Held => None,
+            Opened::Other(other) => Some(other),
+        }
     }
 
     /// Makes it empty, to be filled again.
     pub fn clear(&mut self) {
-        self.packets.clear();
+        self.count = 0;
         self.bytes.clear();
         self.refused.clear();
     }
@@ -149,27 +171,24 @@ impl Front {
             return Ok(None);
         }
         while !batch.is_full() {
-            let Some(frame) = self.source.next_frame()? else {
-                self.is_ended = true;
-                break;
+            let next = self.source.next_frame();
+            let frame = match &next {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    self.is_ended = true;
+                    break;
+                }
+                Err(error) => return Err(error.clone()),
             };
             let jump_ns = self.time_before_ns.replace(frame.time_ns).map_or(0, |before| frame.time_ns.abs_diff(before));
             if jump_ns > DAY_NS {
                 self.outcome.notes.add(TIME_JUMP, None, frame.file, frame.number, || format!("{} days", jump_ns / DAY_NS));
             }
-            match self.opener.open(&frame, &mut self.outcome.notes) {
-                Opened::Packet(packet, payload) => {
-                    let seat = self.table.seat(&packet);
-                    batch.push(packet, seat, payload);
-                }
-                Opened::Held => {}
-                Opened::Other(other) => {
-                    count(&mut self.outcome.others, &other);
-                    let Some(refusal) = other.refuses else { continue };
-                    if let Some(place) = self.table.find(&refusal.source, &refusal.destination, refusal.is_tcp) {
-                        batch.refused.push(Refused { place, why: refusal.why, file: frame.file, frame: frame.number });
-                    }
-                }
+            let Some(other) = batch.open(frame, &mut self.opener, &mut self.table, &mut self.outcome.notes) else { continue };
+            count(&mut self.outcome.others, &other);
+            let Some(refusal) = other.refuses else { continue };
+            if let Some(place) = self.table.find(&refusal.source, &refusal.destination, refusal.is_tcp) {
+                batch.refused.push(Refused { place, why: refusal.why, file: frame.file, frame: frame.number });
             }
         }
         Ok(Some(batch))

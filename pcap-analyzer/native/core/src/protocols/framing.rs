@@ -288,7 +288,7 @@ impl Half {
         partial.wire_bytes = len.max(partial.wire_bytes);
         let (frame, time_ns) = cutter.now;
         let (file, headers) = (partial.file, Headers::default());
-        let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, total: 0 };
+        let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, payload_bytes: 0 };
         let bytes = std::mem::take(&mut partial.bytes);
         self.emit_partial(&partial, cutter, None, last.whole(), &bytes, receiver);
         self.is_lost = len < wire_bytes;
@@ -342,6 +342,9 @@ fn emit(cutter: &mut Cutter<'_>, mine: Piece<'_>, captured: usize, fault: Option
     message.is_truncated = captured < mine.len() as usize;
     if cutter.wants_frames {
         message.frames.push(mine.frame);
+    }
+    if mine.is_whole() {
+        return weigh(message, &mine.headers, mine.len() as usize, fault);
     }
     weigh(message, &mine.share(), mine.len() as usize, fault);
 }

@@ -185,14 +185,14 @@ impl Session {
     #[must_use]
     pub(super) fn touch(&self, from: Side, entry: &Entry) -> u64 {
         let sample = match entry {
-            Entry::Message(count) => count.sample.as_ref(),
-            Entry::Control(control) => control.sample.as_ref(),
-            Entry::Event(Event::Sample { sample, .. }) => Some(sample),
-            _ => None,
+            Entry::Message(count) => &count.sample,
+            Entry::Control(control) => &control.sample,
+            Entry::Event(Event::Sample { sample, .. }) => sample,
+            _ => &Sample::default(),
         };
-        let samples = sample.and_then(|sample| self.timings.iter().find(|(timing, _, _)| *timing == sample.timing));
+        let samples = self.timings.iter().find(|(timing, _, _)| Some(*timing) == sample.timing);
         let direction = self.directions.get(from.index());
-        samples.map_or(0, |(_, _, samples)| samples.touch())
+        samples.map_or(0, |(_, _, samples)| samples.retransmitted.into())
             ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
             ^ self.kinds.last().map_or(self.row.messages, |kind| kind.messages)
     }
@@ -208,7 +208,7 @@ impl Session {
     /// Counts a message. Returns whether it counts as data.
     #[inline]
     pub(super) fn message(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
-        self.sample(count.sample.as_ref());
+        self.sample(&count.sample);
         if let Some(outcome) = count.ended {
             self.ended(outcome);
         }
@@ -359,7 +359,7 @@ impl Session {
             Why::Retransmission => self.row.tcp_retransmissions += 1,
             Why::CapturedTwice => self.row.captured_twice += 1,
         }
-        self.sample(control.sample.as_ref());
+        self.sample(&control.sample);
         if self.is_stopped() {
             return;
         }
@@ -426,8 +426,11 @@ impl Session {
 
     /// Adds a measured time.
     #[inline]
-    fn sample(&mut self, sample: Option<&Sample>) {
-        let Some(&Sample { timing, kind, time_ns, is_retransmitted }) = sample.filter(|_| !self.is_stopped()) else { return };
+    fn sample(&mut self, sample: &Sample) {
+        let Sample { timing: Some(timing), kind, time_ns, is_retransmitted } = *sample else { return };
+        if self.is_stopped() {
+            return;
+        }
         let at = self.timings.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
             self.timings.reserve_exact(1);
             self.timings.push((timing, kind, Samples::default()));
@@ -458,7 +461,7 @@ impl Session {
     #[inline]
     pub(super) fn take(&mut self, event: &Event) {
         match *event {
-            Event::Sample { ref sample, .. } => self.sample(Some(sample)),
+            Event::Sample { ref sample, .. } => self.sample(sample),
             Event::Ended { outcome, .. } => self.ended(outcome),
             Event::Undelivered { .. } => self.undelivered += 1,
             Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),

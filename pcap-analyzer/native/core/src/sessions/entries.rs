@@ -8,7 +8,7 @@ use crate::packet::Endpoint;
 use std::sync::Arc;
 
 /// One line of the books.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Posting {
     /// The session it is about.
     pub session: u32,
@@ -41,21 +41,13 @@ pub struct Beginning {
     pub time_ns: i64,
 }
 
-/// What is put down.
-#[derive(Debug)]
+/// What is put down. Plain values, so that a line can be written where another one was, without anything to be freed there.
+#[derive(Debug, Clone, Copy)]
 pub enum Entry {
-    /// The session begins.
-    Begins(Box<Beginning>),
     /// A message.
     Message(Count),
-    /// Words that messages tell about the session.
-    Tells(Box<Words>),
     /// A frame, or a part of one, that carries no message.
     Control(Control),
-    /// Frames without a message that came before the session began.
-    Before(Box<(PartSums, u64)>),
-    /// Bytes of the stream that belong to no message, and how many are not in the capture.
-    Unassigned(Box<PartSums>, u64),
     /// A segment filled a hole behind which others waited.
     OutOfOrder,
     /// Header fields of a message.
@@ -64,6 +56,21 @@ pub enum Entry {
     Event(Event),
     /// What its records hold is of this protocol; and, where they were opened, what is known of the security protocol is its protection.
     Carries(&'static str, bool),
+    /// What is seldom put down stands beside the lines, in their order.
+    Rare,
+}
+
+/// What is seldom put down.
+#[derive(Debug)]
+pub enum Rare {
+    /// The session begins.
+    Begins(Beginning),
+    /// Words that messages tell about the session.
+    Tells(Words),
+    /// Frames without a message that came before the session began.
+    Before(PartSums, u64),
+    /// Bytes of the stream that belong to no message, and how many are not in the capture.
+    Unassigned(PartSums, u64),
 }
 
 /// A frame, or a part of one, that carries no message: SYN, bare ACK, retransmission.
@@ -80,7 +87,7 @@ pub struct Control {
     /// Why it carries none.
     pub why: Why,
     /// A time that it completes.
-    pub sample: Option<Sample>,
+    pub sample: Sample,
 }
 
 /// Bytes of a message's header fields.
@@ -129,7 +136,7 @@ pub struct Count {
     /// Number of its exchange, from 1 on; 0 where it has none.
     pub exchange: u64,
     /// A time that it completes.
-    pub sample: Option<Sample>,
+    pub sample: Sample,
 }
 
 /// Yes and no of a message, as bits.
@@ -176,25 +183,10 @@ impl Is {
 }
 
 impl Count {
-    /// What counts of a message, with those of the events that are of its session and have room in it; the others are passed on.
+    /// What counts of a message, with a time that it completes and how it ends an exchange.
     #[inline]
     #[must_use]
-    pub fn new(
-        message: &Message,
-        kind: KindId,
-        placement: &Placement,
-        session: u32,
-        events: impl Iterator<Item = Event>,
-        mut pass_on: impl FnMut(Event),
-    ) -> Self {
-        let (mut sample, mut ended) = (None, None);
-        for event in events {
-            match event {
-                Event::Sample { session: of, sample: one } if of == session && sample.is_none() => sample = Some(one),
-                Event::Ended { session: of, outcome } if of == session && ended.is_none() => ended = Some(outcome),
-                other => pass_on(other),
-            }
-        }
+    pub fn new(message: &Message, kind: KindId, placement: &Placement, sample: Sample, ended: Option<Outcome>) -> Self {
         let row = &message.row;
         let hides = message.facts.is_encrypted && !message.facts.is_handshake;
         Self {
@@ -254,7 +246,7 @@ impl Words {
     /// What a message tells, where that is more than the version that was told before.
     #[inline]
     #[must_use]
-    pub fn of(message: &Message, told: &mut Option<&'static str>) -> Option<Box<Self>> {
+    pub fn of(message: &Message, told: &mut Option<&'static str>) -> Option<Self> {
         let (row, facts) = (&message.row, &message.facts);
         let is_told = facts.version.is_none() || facts.version == *told;
         let texts = [&row.client_identifier, &row.connection_id, &row.server_name, &row.cipher_suite, &row.alpn];
@@ -263,7 +255,7 @@ impl Words {
         }
         *told = facts.version.or(*told);
         let [client_identifier, connection_id, server_name, cipher_suite, alpn] = texts.map(|text| text.get().map(str::to_owned));
-        Some(Box::new(Self {
+        Some(Self {
             version: facts.version,
             protection: facts.protection,
             authentication: facts.authentication,
@@ -272,6 +264,6 @@ impl Words {
             server_name,
             cipher_suite,
             alpn,
-        }))
+        })
     }
 }

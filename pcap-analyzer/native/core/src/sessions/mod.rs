@@ -8,7 +8,7 @@ mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
 pub use counts::{without_message, Choices, Direction, KindCount, Session};
-pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Why, Words};
+pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Rare, Why, Words};
 pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
@@ -69,27 +69,34 @@ impl Sessions {
     #[inline]
     pub fn post(&mut self, posting: &Posting) -> bool {
         let from = posting.from;
-        if let Entry::Begins(begins) = &posting.entry {
-            self.sessions.add(|number| Session::new(number, begins));
-            return false;
-        }
         let Some(session) = self.sessions.get_mut(posting.session) else { return false };
         match &posting.entry {
             Entry::Message(count) => return session.message(count, from, &self.choices),
             Entry::Control(control) => session.control(from, control),
             Entry::Event(event) => session.take(event),
-            Entry::Tells(words) => session.tells(words, from),
-            Entry::Before(before) => session.before(from, &before.0, before.1),
-            Entry::Unassigned(parts, missing) => {
-                session.row.lost_bytes += missing;
-                session.unassigned(from, parts);
-            }
             Entry::OutOfOrder => session.row.tcp_out_of_order += 1,
             Entry::FieldSection(section) => session.field_section(from, section),
             Entry::Carries(protocol, is_opened) => session.carries(protocol, *is_opened),
-            Entry::Begins(_) => {}
+            Entry::Rare => {}
         }
         false
+    }
+
+    /// Puts down what is seldom.
+    pub fn post_rare(&mut self, number: u32, from: Side, rare: Rare) {
+        if let Rare::Begins(begins) = &rare {
+            self.sessions.add(|number| Session::new(number, begins));
+        }
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        match rare {
+            Rare::Begins(_) => {}
+            Rare::Tells(words) => session.tells(&words, from),
+            Rare::Before(parts, frames) => session.before(from, &parts, frames),
+            Rare::Unassigned(parts, missing) => {
+                session.row.lost_bytes += missing;
+                session.unassigned(from, &parts);
+            }
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 /// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
+/// Samples that are put with the others at once.
+const RECENT: usize = 8;
 /// Up to so many samples the room for them grows by half, not to the double: as a rule, sessions are many where they are short.
 const FEW: usize = 64;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
@@ -11,6 +13,9 @@ const BINS: u32 = 1024;
 /// up as long as every sample is at hand.
 #[derive(Debug, Default)]
 pub struct Samples {
+    /// The last few of those in `short`, here: so the room that `short` has elsewhere is not fetched for every sample.
+    recent: [u32; RECENT],
+    recents: usize,
     /// Those from 0 to 4.29 s, the common case, in half the memory.
     short: Vec<u32>,
     more: Option<Box<More>>,
@@ -49,26 +54,35 @@ impl Default for Sums {
 }
 
 impl Samples {
-    /// Reads a little of where the next sample goes.
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.short.last().map_or(0, |&last| last.into())
-    }
-
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
-        if self.short.len() >= EXACT || self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
+        let Ok(short) = u32::try_from(time_ns) else { return self.add_other(time_ns) };
+        if self.recents == RECENT {
+            self.keep_recent();
+        }
+        if let Some(place) = self.recent.get_mut(self.recents) {
+            *place = short;
+            self.recents += 1;
+        }
+    }
+
+    #[cold]
+    fn add_other(&mut self, time_ns: i64) {
+        if self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
             self.count_in_bins();
         }
-        match u32::try_from(time_ns) {
-            Ok(short) => {
-                if self.short.len() == self.short.capacity() && self.short.len() < FEW {
-                    self.short.reserve_exact((self.short.len() / 2).max(4));
-                }
-                self.short.push(short);
-            }
-            Err(_) => self.more.get_or_insert_default().others.push(time_ns),
+        self.more.get_or_insert_default().others.push(time_ns);
+    }
+
+    fn keep_recent(&mut self) {
+        if self.short.len() < FEW {
+            self.short.reserve_exact((self.short.len() / 2).max(RECENT));
+        }
+        self.short.extend_from_slice(self.recent.get(..self.recents).unwrap_or_default());
+        self.recents = 0;
+        if self.short.len() >= EXACT {
+            self.count_in_bins();
         }
     }
 
@@ -88,7 +102,7 @@ impl Samples {
 
     /// Calls for each sample that is kept by itself.
     fn each(&self, mut call: impl FnMut(i64)) {
-        self.short.iter().for_each(|&short| call(short.into()));
+        self.short.iter().chain(self.recent.iter().take(self.recents)).for_each(|&short| call(short.into()));
         self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
     }
 }

@@ -175,7 +175,7 @@ mod tests {
 
     fn origin(frame: u64, total: usize) -> Origin {
         let total = u32::try_from(total).unwrap();
-        Origin { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), total }
+        Origin { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), payload_bytes: total }
     }
 
     fn run(start: u32, segments: &[(u32, &[u8])]) -> (Vec<u8>, u64, u64) {

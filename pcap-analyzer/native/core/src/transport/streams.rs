@@ -38,7 +38,7 @@ struct Entry {
 }
 
 /// Where a packet belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seat {
     /// Number of the stream among all streams.
     pub place: u32,
@@ -111,22 +111,7 @@ mod tests {
     const B: Endpoint = Endpoint { address: Address::V4([10, 0, 0, 2]), port: 1883 };
 
     fn packet(source: Endpoint, destination: Endpoint, transport: Transport) -> Packet {
-        let headers = crate::packet::Headers::default();
-        let (frame, file, time_ns, payload_bytes) = (1, 0, 0, 0);
-        let (earlier_frames, ip_identification) = (None, None);
-        Packet {
-            frame,
-            earlier_frames,
-            file,
-            time_ns,
-            time_first_ns: 0,
-            headers,
-            source,
-            destination,
-            transport,
-            payload_bytes,
-            ip_identification,
-        }
+        Packet { source, destination, transport, ..Packet::default() }
     }
 
     fn tcp(sequence: u32, flags: u8) -> Transport {

@@ -94,7 +94,7 @@ impl Sealed {
             time_ns: row.time_last_ns,
             time_first_ns: row.time_first_ns,
             headers,
-            total: content_bytes,
+            payload_bytes: content_bytes,
         }
     }
 }
@@ -155,7 +155,7 @@ impl Inside {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
             *self = Self::begin(protocol, outer.rooms.options, outer.session);
-            outer.rooms.books.post(outer.session, Side::Client, Entry::Carries(protocol.name, false));
+            outer.rooms.books.post(outer.session, Side::Client, || Entry::Carries(protocol.name, false));
         }
         let Self::Known(inner) = self else { return };
         let contents = inner.contents(sealed, sources);
@@ -248,7 +248,7 @@ impl Back<'_> {
             return;
         };
         conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);
-        rooms.books.post(conversation.session, Side::Client, Entry::Carries(protocol.name, true));
+        rooms.books.post(conversation.session, Side::Client, || Entry::Carries(protocol.name, true));
     }
 
     /// Cuts what the messages carry that were set aside while the packet was cut.

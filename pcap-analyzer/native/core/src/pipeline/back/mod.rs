@@ -20,8 +20,7 @@ use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
-use crate::sessions::{add, without_message, Control, Entry, Why};
-use crate::span::Origin;
+use crate::sessions::{add, without_message, Control, Entry, Rare, Why};
 use crate::transport::{Delivery, Seat};
 use inside::Inside;
 use moves::ConnectionIds;
@@ -102,7 +101,7 @@ impl<'s> Back<'s> {
 
     /// Takes a batch of packets.
     pub fn take(&mut self, batch: &Batch) {
-        for group in batch.packets.chunks(GROUP) {
+        for group in batch.packets().chunks(GROUP) {
             self.touch(group);
             for arrival in group {
                 if !self.is_filtered_out(&arrival.packet, arrival.seat) {
@@ -178,9 +177,9 @@ impl<'s> Back<'s> {
         let parts = without_message(&packet.headers, packet.payload_bytes);
         let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(session) = stream.session {
-            let sample = measured.map(|(_, timing, time_ns)| tcp_sample(timing, time_ns));
-            let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why, sample };
-            self.rooms.books.post(session, from, Entry::Control(control));
+            let sample = measured.map_or_else(Sample::default, |(_, timing, time_ns)| tcp_sample(timing, time_ns));
+            let control = || Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why, sample };
+            self.rooms.books.post(session, from, || Entry::Control(control()));
             return;
         }
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
@@ -196,7 +195,7 @@ impl<'s> Back<'s> {
         let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty, None) };
         self.look_inside(packet, at);
         let Some((_, mut talk)) = self.talk(packet, place, at) else { return };
-        datagram(&mut talk.cutter, Origin::of(packet).whole(), bytes, &mut talk.desk);
+        datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk);
         self.note_connection_id(packet, place, at, bytes);
         self.open_sealed(packet, place, at);
     }
@@ -236,7 +235,7 @@ impl<'s> Back<'s> {
         let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) else { return };
         let Some(half) = stream.tcp.get_mut(from.index()) else { return };
         let mut is_passed_over = half.is_passed_over;
-        half.reassembly.segment(sequence, Origin::of(packet).whole(), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
+        half.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
         half.is_passed_over = is_passed_over;
     }
 
@@ -316,7 +315,7 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         let books = &mut self.rooms.books;
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
-            books.post(session, from, Entry::Before(Box::new((waiting.parts, waiting.frames))));
+            books.post_rare(session, from, Rare::Before(waiting.parts, waiting.frames));
         }
         if let Some(time_ns) = stream.handshake_ns {
             books.post_event(Event::Sample { session, sample: tcp_sample(Timing::TcpHandshake, time_ns) });
@@ -441,7 +440,7 @@ impl<'s> Back<'s> {
 }
 
 const fn tcp_sample(timing: Timing, time_ns: i64) -> Sample {
-    Sample { timing, kind: "", time_ns, is_retransmitted: false }
+    Sample { timing: Some(timing), kind: "", time_ns, is_retransmitted: false }
 }
 
 /// A conversation in the act of taking bytes of a packet.
@@ -458,10 +457,9 @@ impl Talk<'_, '_> {
         let at = self.cutter.from.index();
         let (Some(tcp), Some(half)) = (tcp.get_mut(at), self.halves.get_mut(at)) else { return };
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        let is_behind =
-            tcp.reassembly.segment(sequence, Origin::of(packet).whole(), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
+        let is_behind = tcp.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
         if is_behind {
-            desk.rooms.books.post(desk.session, cutter.from, Entry::OutOfOrder);
+            desk.rooms.books.post(desk.session, cutter.from, || Entry::OutOfOrder);
         }
     }
 
@@ -498,13 +496,13 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
         Delivery::Repeated(piece) => {
             let control = Control {
                 parts: without_message(&piece.share(), piece.len()),
-                frames: u32::from(piece.len() == piece.total),
+                frames: u32::from(piece.is_whole()),
                 frame: piece.frame,
                 time_ns: piece.time_ns,
                 why: Why::Retransmission,
-                sample: None,
+                sample: Sample::default(),
             };
-            desk.rooms.books.post(desk.session, cutter.from, Entry::Control(control));
+            desk.rooms.books.post(desk.session, cutter.from, || Entry::Control(control));
         }
     }
 }

@@ -82,7 +82,7 @@ impl Waiting {
     pub(super) fn count(&mut self, delivery: &Delivery<'_>) -> bool {
         if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) = delivery {
             add(&mut self.parts, &without_message(&piece.share(), piece.len()));
-            self.frames += u64::from(piece.to == piece.total);
+            self.frames += u64::from(piece.to == piece.payload_bytes);
         }
         !matches!(delivery, Delivery::Repeated(_))
     }
