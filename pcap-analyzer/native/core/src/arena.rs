@@ -1,5 +1,8 @@
 //! A list that grows in blocks: nothing in it moves, and no more memory is taken than one block beyond what is used.
 
+/// So few values, with what hangs on them, stay in the processor's cache: nothing is gained by reading ahead.
+pub const IN_CACHE: usize = 512;
+
 /// Values by number, from 0.
 #[derive(Debug)]
 pub struct Arena<T> {

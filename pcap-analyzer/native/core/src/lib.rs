@@ -5,6 +5,7 @@ pub mod note;
 
 pub mod arena;
 pub mod bytes;
+pub mod few;
 pub mod layer;
 pub mod packet;
 

@@ -187,3 +187,10 @@ impl DerefMut for Message {
         &mut self.row
     }
 }
+
+/// Whether two words of our tables are the same: as a rule they are even one and the same text, which is quicker to see.
+#[inline]
+#[must_use]
+pub fn is_same_word(one: &'static str, other: &'static str) -> bool {
+    std::ptr::eq(one, other) || one == other
+}

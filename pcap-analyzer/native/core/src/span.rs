@@ -27,7 +27,14 @@ impl Origin {
     #[inline]
     #[must_use]
     pub const fn whole(&self) -> Piece<'_> {
-        Piece { origin: self, from: 0, to: self.payload_bytes }
+        self.piece(0, self.payload_bytes)
+    }
+
+    /// The bytes `from..to` of the packet's payload.
+    #[inline]
+    #[must_use]
+    pub const fn piece(&self, from: u32, to: u32) -> Piece<'_> {
+        Piece { origin: self, edges: (to as u64) << 32 | from as u64 }
     }
 }
 
@@ -36,10 +43,8 @@ impl Origin {
 pub struct Piece<'a> {
     /// Where the bytes come from.
     pub origin: &'a Origin,
-    /// Start of the run.
-    pub from: u32,
-    /// End of the run.
-    pub to: u32,
+    /// Start and end of the run in one word: so a piece is two words, which travel in registers.
+    edges: u64,
 }
 
 impl Deref for Piece<'_> {
@@ -51,18 +56,32 @@ impl Deref for Piece<'_> {
 }
 
 impl Piece<'_> {
+    /// Start of the run.
+    #[inline]
+    #[must_use]
+    pub const fn from(&self) -> u32 {
+        (self.edges & u32::MAX as u64) as u32
+    }
+
+    /// End of the run.
+    #[inline]
+    #[must_use]
+    pub const fn to(&self) -> u32 {
+        (self.edges >> 32) as u32
+    }
+
     /// Bytes of the run.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> u32 {
-        self.to - self.from
+        self.to() - self.from()
     }
 
     /// Whether the run has no byte.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.to == self.from
+        self.to() == self.from()
     }
 
     /// Whether it is the packet's whole payload.
@@ -76,8 +95,8 @@ impl Piece<'_> {
     #[inline]
     #[must_use]
     pub fn split(&self, at: u32) -> (Self, Self) {
-        let middle = self.from + at.min(self.len());
-        (Self { to: middle, ..*self }, Self { from: middle, ..*self })
+        let middle = self.from() + at.min(self.len());
+        (self.origin.piece(self.from(), middle), self.origin.piece(middle, self.to()))
     }
 
     /// The run's share of the packet's headers, in proportion to its bytes. The shares of the runs that make up the payload add up to the headers
@@ -88,7 +107,7 @@ impl Piece<'_> {
         if self.is_whole() {
             return self.headers;
         }
-        let (from, to, total) = (u64::from(self.from), u64::from(self.to), u64::from(self.payload_bytes));
+        let (from, to, total) = (u64::from(self.from()), u64::from(self.to()), u64::from(self.payload_bytes));
         let part = |whole| share_of(whole, from, to, total);
         Headers {
             link_bytes: part(self.headers.link_bytes),
@@ -154,7 +173,7 @@ mod tests {
             let mut edges: Vec<u32> = cuts.into_iter().map(|cut| cut % total).collect();
             edges.sort_unstable();
             for edge in edges {
-                let (run, after) = rest.split(edge.saturating_sub(rest.from));
+                let (run, after) = rest.split(edge.saturating_sub(rest.from()));
                 add(&mut sum, &run.share());
                 rest = after;
             }

@@ -234,11 +234,12 @@ impl Order {
     /// The first `N` 32-bit words of `bytes`; what is missing is 0.
     #[inline]
     fn words<const N: usize>(self, bytes: &[u8]) -> [u32; N] {
-        let mut words = [0; N];
-        for (word, four) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
-            *word = self.u32(*four);
+        let mut at_hand = [[0; 4]; N];
+        match bytes.as_chunks::<4>().0.first_chunk::<N>() {
+            Some(all) => at_hand = *all,
+            None => at_hand.iter_mut().zip(bytes.as_chunks::<4>().0).for_each(|(word, four)| *word = *four),
         }
-        words
+        at_hand.map(|four| self.u32(four))
     }
 
     /// The two 16-bit halves of a word in the order of the file.

@@ -2,7 +2,7 @@
 
 use super::links::Links;
 use super::Moment;
-use crate::message::{Message, Parts, Side, Token};
+use crate::message::{is_same_word, Message, Parts, Side, Token};
 
 /// Names an exchange, open or ended; the number in the table `exchanges`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -83,6 +83,16 @@ pub struct Sample {
     pub time_ns: i64,
     /// Whether the exchange's first message was sent again, so that the sample is ambiguous (Karn; trap 8).
     pub is_retransmitted: bool,
+}
+
+impl Sample {
+    /// Whether it is the time to a response that is the acknowledgement too, whose time was `acknowledged`.
+    #[inline]
+    fn completes(&self, acknowledged: &Self) -> bool {
+        acknowledged.timing == Some(Timing::AckRtt)
+            && (acknowledged.time_ns, acknowledged.is_retransmitted) == (self.time_ns, self.is_retransmitted)
+            && is_same_word(acknowledged.kind, self.kind)
+    }
 }
 
 /// What the exchanges tell the sessions.
@@ -322,9 +332,8 @@ impl Exchanges {
         let is_retransmitted = exchange.is_opening_repeated && matches!(timing, Timing::AckRtt | Timing::Rtt);
         let session = exchange.session;
         let sample = Sample { timing: Some(timing), kind: exchange.kind, time_ns, is_retransmitted };
-        let acknowledged = Sample { timing: Some(Timing::AckRtt), ..sample };
         match self.events.last_mut() {
-            Some(Event::Sample { session: of, sample: last }) if timing == Timing::Rtt && (*of, *last) == (session, acknowledged) => {
+            Some(Event::Sample { session: of, sample: last }) if timing == Timing::Rtt && *of == session && sample.completes(last) => {
                 last.timing = Some(Timing::AckAndRtt);
             }
             _ => self.events.push(Event::Sample { session, sample }),
@@ -351,9 +360,12 @@ impl Exchanges {
         self.end(id, "open");
         let wants_rows = self.wants_rows;
         let Some(exchange) = self.get_mut(id) else { return };
-        let ended = if wants_rows { Some(std::mem::take(exchange)) } else { None };
-        exchange.from = None;
-        self.ended.extend(ended);
+        if wants_rows {
+            let ended = std::mem::take(exchange);
+            self.ended.push(ended);
+        } else {
+            exchange.from = None;
+        }
         self.free.push(id.slot);
     }
 

@@ -1,13 +1,14 @@
 //! Where the books of the sessions are kept: with the messages, or in a thread of their own.
 
 use super::Options;
+use crate::arena::IN_CACHE;
 use crate::exchanges::{Event, Outcome, Sample};
 use crate::message::Side;
 use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Rare, Sessions};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// Lines that travel together to the thread of the books.
-const LINES: usize = 1024;
+const LINES: usize = 4096;
 /// Postings looked at together, see [`Sessions::touch`].
 const GROUP: usize = 16;
 
@@ -168,7 +169,9 @@ pub fn keep(mut sessions: Sessions, arriving: &Receiver<Postings>, back_again: &
     for mut postings in arriving {
         let mut rare = postings.rare.drain(..);
         for group in postings.lines.get(..postings.count).unwrap_or_default().chunks(GROUP) {
-            sessions.touch(group);
+            if sessions.len() > IN_CACHE {
+                sessions.touch(group);
+            }
             for posting in group {
                 match posting.entry {
                     Entry::Rare => rare.by_ref().take(1).for_each(|rare| sessions.post_rare(posting.session, posting.from, rare)),

@@ -194,7 +194,7 @@ impl Desk<'_, '_> {
     }
 
     fn note_facts(&mut self, message: &Message) {
-        let (facts, frame) = (message.facts, message.frame);
+        let (facts, frame) = (&message.facts, message.frame);
         if let Some(fault) = message.malformed.get() {
             self.note(note::MALFORMED, frame, || fault.to_owned());
         }

@@ -69,9 +69,9 @@ fn digest(packet: &Packet, payload: &[u8]) -> u64 {
 /// Bytes at a payload's start that count for its packet's digest.
 const DIGESTED: usize = 16;
 /// Packets in a batch: few enough to stay in the processor's cache.
-const PACKETS: usize = 1024;
+const PACKETS: usize = 256;
 /// Payload bytes in a batch.
-const BYTES: usize = 1 << 19;
+const BYTES: usize = 1 << 17;
 /// Two frames further apart than this in time are worth a note.
 const DAY_NS: u64 = 86_400_000_000_000;
 

@@ -132,9 +132,11 @@ pub struct Outcome {
     pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
 }
 
-/// Batches on their way from a thread to the next. A capture of no more packets than are in so many is read in one thread: others would not be at work
-/// before it ends.
-const BATCHES: usize = 8;
+/// Batches on their way from the first thread to the second. A capture of no more packets than are in so many is read in one thread: others would not
+/// be at work before it ends.
+const BATCHES: usize = 32;
+/// Batches on their way to the third. Few and large ones: a thread that sleeps and is woken for each costs more than it gains.
+const POSTED: usize = 3;
 
 /// Reads captures from one end to the other.
 ///
@@ -172,7 +174,7 @@ fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<Fr
     let (back_again, spare) = channel::<Batch>();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || front.run(&batches, &spare));
-        let (postings, posted) = sync_channel(BATCHES);
+        let (postings, posted) = sync_channel(POSTED);
         let (emptied, spare) = channel();
         let sessions = if options.wants_messages { None } else { back.books().hand_over(Post { batches: postings, spare }) };
         let keeper = sessions.map(|sessions| scope.spawn(move || books::keep(sessions, &posted, &emptied)));

@@ -379,8 +379,10 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
         row.uncompressed_bytes = Some(row.payload_bytes);
         compress(row, headers.compressed_bytes);
     }
-    row.security_bytes += headers.security_bytes;
-    row.header_bytes += headers.carrier_bytes;
+    if headers.security_bytes | headers.carrier_bytes > 0 {
+        row.security_bytes += headers.security_bytes;
+        row.header_bytes += headers.carrier_bytes;
+    }
     row.frame_bytes = headers.link_bytes
         + headers.padding_bytes
         + headers.ip_bytes

@@ -81,6 +81,12 @@ pub trait Decoder: Send {
     /// Decodes the message at the start of `input`, sent by `from`, into `message` (cleared by the caller).
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step;
 
+    /// Reads a little of what the next message from this side will need, see [`crate::pipeline`]: so it is fetched while others are waited for.
+    fn touch(&self, from: Side) -> bool {
+        let _ = from;
+        false
+    }
+
     /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap.
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
         let _ = (bytes, from);
@@ -92,6 +98,12 @@ pub trait Decoder: Send {
 pub trait Pairing: Send {
     /// Places a message: opens, continues or ends exchanges, and says what the message is in them.
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement;
+
+    /// As [`Decoder::touch`].
+    fn touch(&self, from: Side) -> bool {
+        let _ = from;
+        false
+    }
 
     /// The conversation (or the capture) ends: what is still open is closed as "open" or "unanswered".
     fn end(&mut self, exchanges: &mut Exchanges);

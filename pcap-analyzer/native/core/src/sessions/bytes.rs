@@ -21,10 +21,13 @@ pub fn add_sums(sums: &mut PartSums, more: &PartSums) {
     }
 }
 
-/// Sums by part of which the lower 32 bits are here; what goes beyond, as sums of few sessions do, is carried over to a place of its own.
+/// Sums by part that are here as long as all parts together are less than 4 GiB; what goes beyond, as sums of few sessions do, is carried over to a
+/// place of its own.
 #[derive(Debug, Default)]
 pub struct ByteSums {
     low: Parts,
+    /// Of all parts, so that no part has to be looked at by itself.
+    low_total: u32,
     carried: Option<Box<PartSums>>,
 }
 
@@ -32,17 +35,12 @@ impl ByteSums {
     /// Adds the parts of a message.
     #[inline]
     pub fn add(&mut self, parts: &Parts) {
-        let mut is_beyond = false;
-        let mut sums = self.low;
-        for (sum, part) in sums.iter_mut().zip(parts) {
-            let beyond;
-            (*sum, beyond) = sum.overflowing_add(*part);
-            is_beyond |= beyond;
+        let total = parts.iter().fold(u64::from(self.low_total), |total, part| total + u64::from(*part));
+        let Ok(total) = u32::try_from(total) else { return self.carry(parts) };
+        self.low_total = total;
+        for (sum, part) in self.low.iter_mut().zip(parts) {
+            *sum = sum.wrapping_add(*part);
         }
-        if is_beyond {
-            return self.carry(parts);
-        }
-        self.low = sums;
     }
 
     /// Brings what is here to the place of its own, and adds to it there.
@@ -50,6 +48,7 @@ impl ByteSums {
     fn carry(&mut self, parts: &Parts) {
         let carried = self.carried.get_or_insert_default();
         add(carried, &std::mem::take(&mut self.low));
+        self.low_total = 0;
         add(carried, parts);
     }
 

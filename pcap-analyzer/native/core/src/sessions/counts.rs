@@ -1,11 +1,11 @@
 //! What is counted of one session: integers only.
 
 use super::bytes::{add, add_sums, ByteSums, PartSums};
-use super::entries::{Beginning, Control, Count, Entry, FieldSection, Is, Why, Words};
+use super::entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
 use super::kinds::{KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
-use crate::message::{Parts, Side};
+use crate::message::{is_same_word, Parts, Side};
 use crate::packet::Headers;
 
 /// The parts of bytes that are no message: headers, and the rest as opaque.
@@ -90,8 +90,10 @@ pub struct Session {
     pub directions: [Direction; 2],
     /// Messages by kind.
     pub kinds: Vec<KindCount>,
-    /// Measured times by name and kind of exchange.
-    pub timings: Vec<(Timing, &'static str, Samples)>,
+    /// What was measured: which time, of which kind of exchange.
+    timings: Vec<(Timing, &'static str)>,
+    /// The samples of each of `timings`.
+    samples: Vec<Samples>,
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
     /// Sessions that published what was delivered in this one, in order.
@@ -155,6 +157,7 @@ impl Session {
             directions: Default::default(),
             kinds: Vec::new(),
             timings: Vec::new(),
+            samples: Vec::new(),
             undelivered: 0,
             publishers: Vec::new(),
             last_flight_from: None,
@@ -180,21 +183,21 @@ impl Session {
         self.stop == Stop::Stopped
     }
 
-    /// Reads a little of everything that counting writes to.
+    /// Reads a little of everything here that counting writes to.
     #[inline]
     #[must_use]
-    pub(super) fn touch(&self, from: Side, entry: &Entry) -> u64 {
-        let sample = match entry {
-            Entry::Message(count) => &count.sample,
-            Entry::Control(control) => &control.sample,
-            Entry::Event(Event::Sample { sample, .. }) => sample,
-            _ => &Sample::default(),
-        };
-        let samples = self.timings.iter().find(|(timing, _, _)| Some(*timing) == sample.timing);
+    pub(super) fn touch(&self, from: Side) -> u64 {
         let direction = self.directions.get(from.index());
-        samples.map_or(0, |(_, _, samples)| samples.retransmitted.into())
-            ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
-            ^ self.kinds.last().map_or(self.row.messages, |kind| kind.messages)
+        self.row.messages ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
+    }
+
+    /// The same of what it points to.
+    #[inline]
+    #[must_use]
+    pub(super) fn touch_lists(&self) -> u64 {
+        let samples = self.samples.iter().fold(0, |some, samples| some ^ samples.retransmitted);
+        let timings = self.timings.last().map_or(0, |(timing, _)| *timing as u64);
+        u64::from(samples) ^ timings ^ self.kinds.last().map_or(0, |kind| kind.messages)
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -223,8 +226,10 @@ impl Session {
         self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
         self.learn(count, from);
         self.count_kind(count, from);
-        self.direction(from).since_time2.add(&count.parts);
         let is_data = self.count_data(count, from, choices);
+        if !is_data {
+            self.direction(from).since_time2.add(&count.parts);
+        }
         self.count_acknowledgement(count, from);
         is_data
     }
@@ -431,17 +436,24 @@ impl Session {
         if self.is_stopped() {
             return;
         }
-        let at = self.timings.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
+        let at = self.timings.iter().position(|(known, of)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
             self.timings.reserve_exact(1);
-            self.timings.push((timing, kind, Samples::default()));
-            self.timings.len() - 1
+            self.timings.push((timing, kind));
+            self.samples.reserve_exact(1);
+            self.samples.push(Samples::default());
+            self.samples.len() - 1
         });
-        let Some((_, _, samples)) = self.timings.get_mut(at) else { return };
+        let Some(samples) = self.samples.get_mut(at) else { return };
         if is_retransmitted {
             samples.retransmitted += 1;
         } else {
             samples.add(time_ns);
         }
+    }
+
+    /// What was measured, with the samples.
+    pub fn measured(&self) -> impl Iterator<Item = (Timing, &'static str, &Samples)> {
+        self.timings.iter().zip(&self.samples).map(|(&(timing, kind), samples)| (timing, kind, samples))
     }
 
     /// Bytes sent by `from` until Time2: all of them but those since.
@@ -478,12 +490,6 @@ impl Session {
             Outcome::Other => {}
         }
     }
-}
-
-/// Whether two words of our tables are the same: as a rule they are even one and the same text, which is quicker to see.
-#[inline]
-fn is_same_word(one: &'static str, other: &'static str) -> bool {
-    std::ptr::eq(one, other) || one == other
 }
 
 fn keep_first(known: &mut crate::schema::Text, told: Option<&str>) {

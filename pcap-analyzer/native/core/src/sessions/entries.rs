@@ -3,7 +3,7 @@
 use super::bytes::PartSums;
 use super::kinds::KindId;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample};
-use crate::message::{Message, Parts, Side};
+use crate::message::{is_same_word, Message, Parts, Side};
 use crate::packet::Endpoint;
 use std::sync::Arc;
 
@@ -248,7 +248,7 @@ impl Words {
     #[must_use]
     pub fn of(message: &Message, told: &mut Option<&'static str>) -> Option<Self> {
         let (row, facts) = (&message.row, &message.facts);
-        let is_told = facts.version.is_none() || facts.version == *told;
+        let is_told = facts.version.is_none_or(|version| told.is_some_and(|told| is_same_word(version, told)));
         let texts = [&row.client_identifier, &row.connection_id, &row.server_name, &row.cipher_suite, &row.alpn];
         if is_told && facts.protection.is_none() && facts.authentication.is_none() && texts.iter().all(|text| text.get().is_none()) {
             return None;

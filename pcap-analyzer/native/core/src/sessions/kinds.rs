@@ -1,6 +1,7 @@
 //! Kinds of messages by number: sums by kind are found by it, and postings stay small.
 
 use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
 
 /// Number of a kind of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +18,30 @@ pub struct Kind {
     pub variant: &'static str,
 }
 
+/// Where the words of a kind stand, and how long they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place([(usize, usize); 3]);
+
+impl Hash for Place {
+    /// The places alone tell nearly all kinds apart.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.iter().for_each(|(place, _)| state.write_usize(*place));
+    }
+}
+
 /// The kinds that were met. Words of our tables are known by where they stand, which is quicker than by their letters.
 #[derive(Debug, Default)]
 pub struct Kinds {
     kinds: Vec<Kind>,
-    by_place: FxHashMap<[(usize, usize); 3], KindId>,
+    by_place: FxHashMap<Place, KindId>,
 }
 
 impl Kinds {
     /// The number of a kind.
     #[inline]
     pub fn number(&mut self, kind: Kind) -> KindId {
-        let place = [kind.protocol, kind.kind, kind.variant].map(|word| (word.as_ptr() as usize, word.len()));
+        let place = Place([kind.protocol, kind.kind, kind.variant].map(|word| (word.as_ptr() as usize, word.len())));
         match self.by_place.get(&place) {
             Some(&number) => number,
             None => self.add(kind, place),
@@ -37,7 +50,7 @@ impl Kinds {
 
     /// Words may be equal and stand in two places.
     #[cold]
-    fn add(&mut self, kind: Kind, place: [(usize, usize); 3]) -> KindId {
+    fn add(&mut self, kind: Kind, place: Place) -> KindId {
         let at = self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             self.kinds.push(kind);
             self.kinds.len() - 1

@@ -61,7 +61,10 @@ impl Sessions {
     /// captures of many sessions faster.
     pub fn touch(&self, postings: &[Posting]) {
         for posting in postings {
-            black_box(self.get(posting.session).map(|session| session.touch(posting.from, &posting.entry)));
+            black_box(self.get(posting.session).map(|session| session.touch(posting.from)));
+        }
+        for posting in postings {
+            black_box(self.get(posting.session).map(Session::touch_lists));
         }
     }
 
@@ -242,7 +245,7 @@ impl Session {
     /// Its rows of the table `timings`.
     pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
         let mut measured: Vec<(&'static str, &'static str)> = Vec::new();
-        for &(timing, kind, _) in &self.timings {
+        for (timing, kind, _) in self.measured() {
             for &name in timing.names() {
                 if !measured.contains(&(name, kind)) {
                     measured.push((name, kind));
@@ -253,8 +256,8 @@ impl Session {
     }
 
     fn timing_row(&self, name: &'static str, kind: &'static str) -> timings::Row {
-        let is_part = |(timing, known, _): &&(Timing, &'static str, Samples)| *known == kind && timing.names().contains(&name);
-        let samples: Vec<&Samples> = self.timings.iter().filter(is_part).map(|(_, _, samples)| samples).collect();
+        let is_part = |(timing, known, _): &(Timing, &'static str, &Samples)| *known == kind && timing.names().contains(&name);
+        let samples: Vec<&Samples> = self.measured().filter(is_part).map(|(_, _, samples)| samples).collect();
         let quantiles = samples::quantiles(&samples, &[0.5, 0.95, 0.99]);
         let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
         let sums = samples::sums(&samples);

@@ -13,9 +13,9 @@ const BINS: u32 = 1024;
 /// up as long as every sample is at hand.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// The last few of those in `short`, here: so the room that `short` has elsewhere is not fetched for every sample.
-    recent: [u32; RECENT],
-    recents: usize,
+    /// The last few, here: so the room that the others have elsewhere is not fetched for every sample.
+    recent: [i64; RECENT],
+    recents: u8,
     /// Those from 0 to 4.29 s, the common case, in half the memory.
     short: Vec<u32>,
     more: Option<Box<More>>,
@@ -57,31 +57,28 @@ impl Samples {
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
-        let Ok(short) = u32::try_from(time_ns) else { return self.add_other(time_ns) };
-        if self.recents == RECENT {
+        if usize::from(self.recents) == RECENT {
             self.keep_recent();
         }
-        if let Some(place) = self.recent.get_mut(self.recents) {
-            *place = short;
+        if let Some(place) = self.recent.get_mut(usize::from(self.recents)) {
+            *place = time_ns;
             self.recents += 1;
         }
     }
 
-    #[cold]
-    fn add_other(&mut self, time_ns: i64) {
-        if self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
-            self.count_in_bins();
-        }
-        self.more.get_or_insert_default().others.push(time_ns);
-    }
-
     fn keep_recent(&mut self) {
-        if self.short.len() < FEW {
-            self.short.reserve_exact((self.short.len() / 2).max(RECENT));
+        for &time_ns in &self.recent {
+            let Ok(short) = u32::try_from(time_ns) else {
+                self.more.get_or_insert_default().others.push(time_ns);
+                continue;
+            };
+            if self.short.len() == self.short.capacity() && self.short.len() < FEW {
+                self.short.reserve_exact((self.short.len() / 2).max(RECENT));
+            }
+            self.short.push(short);
         }
-        self.short.extend_from_slice(self.recent.get(..self.recents).unwrap_or_default());
         self.recents = 0;
-        if self.short.len() >= EXACT {
+        if self.short.len() >= EXACT || self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
             self.count_in_bins();
         }
     }
@@ -102,7 +99,8 @@ impl Samples {
 
     /// Calls for each sample that is kept by itself.
     fn each(&self, mut call: impl FnMut(i64)) {
-        self.short.iter().chain(self.recent.iter().take(self.recents)).for_each(|&short| call(short.into()));
+        self.recent.iter().take(self.recents.into()).for_each(|&recent| call(recent));
+        self.short.iter().for_each(|&short| call(short.into()));
         self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
     }
 }

@@ -100,6 +100,7 @@ impl Reassembly {
     }
 
     /// Passes on a segment that begins at or before the next byte.
+    #[inline]
     fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
         let old = self.next.wrapping_sub(sequence);
         if old == 0 {
@@ -119,8 +120,7 @@ impl Reassembly {
         let next = self.next;
         let ahead = distance(sequence, next);
         let at = self.held.partition_point(|held| distance(held.sequence, next) <= ahead);
-        let Piece { origin, from, to } = piece;
-        self.held.insert(at, Held { sequence, origin: *origin, from, to, bytes: bytes.to_vec() });
+        self.held.insert(at, Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() });
     }
 
     /// Delivers the held segments that are now in order.
@@ -133,7 +133,7 @@ impl Reassembly {
         let segments: Vec<Held> = self.held.drain(..ready).collect();
         for held in segments {
             let Held { sequence, origin, from, to, bytes } = &held;
-            self.pass(*sequence, Piece { origin, from: *from, to: *to }, bytes, deliver);
+            self.pass(*sequence, origin.piece(*from, *to), bytes, deliver);
         }
         self.release(deliver);
     }

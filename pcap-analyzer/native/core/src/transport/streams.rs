@@ -3,38 +3,36 @@
 use crate::packet::{Address, Endpoint, Packet, TcpHeader, Transport};
 use rustc_hash::FxHashMap;
 
-/// The two endpoints of a stream, smaller first, with what tells streams of the same numbers apart: transport and IP version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    low: u128,
-    high: u128,
-    ports_and_kind: u64,
+/// The two endpoints of a stream, smaller first, and its transport; of IPv4 in as few words as it takes, since finding a stream is fetching its key.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    V4(KeyV4),
+    V6(KeyV6),
 }
+
+type KeyV4 = (u64, u64);
+type KeyV6 = (u64, u64, u64, u64, u64);
 
 impl Key {
     #[inline]
     fn new(low: &Endpoint, high: &Endpoint, is_tcp: bool) -> Self {
-        let is_v6 = matches!(low.address, Address::V6(_));
-        let kind = u64::from(is_tcp) << 1 | u64::from(is_v6);
-        let ports_and_kind = u64::from(low.port) << 32 | u64::from(high.port) << 16 | kind;
-        Self { low: number(&low.address), high: number(&high.address), ports_and_kind }
+        let ports = u64::from(low.port) << 32 | u64::from(high.port) << 16 | u64::from(is_tcp);
+        if let (Address::V4(low), Address::V4(high)) = (low.address, high.address) {
+            return Self::V4((u64::from(u32::from_be_bytes(low)) << 32 | u64::from(u32::from_be_bytes(high)), ports));
+        }
+        let ([a, b], [c, d]) = (halves(&low.address), halves(&high.address));
+        Self::V6((a, b, c, d, ports))
     }
 }
 
+/// The halves of an IPv6 address; of IPv4, of the address that stands for it there (RFC 4291 §2.5.5.2).
 #[inline]
-fn number(address: &Address) -> u128 {
-    match *address {
-        Address::V4(octets) => u32::from_be_bytes(octets).into(),
+fn halves(address: &Address) -> [u64; 2] {
+    let number = match *address {
+        Address::V4(octets) => 0xffff_0000_0000 | u128::from(u32::from_be_bytes(octets)),
         Address::V6(octets) => u128::from_be_bytes(octets),
-    }
-}
-
-/// The stream that a key stands for now.
-#[derive(Debug)]
-struct Entry {
-    place: u32,
-    /// Sequence numbers of the SYN that the endpoints sent, the smaller endpoint's first.
-    syn: [Option<u32>; 2],
+    };
+    [(number >> 64) as u64, (number & u128::from(u64::MAX)) as u64]
 }
 
 /// Where a packet belongs.
@@ -49,7 +47,10 @@ pub struct Seat {
 /// Finds the stream of a packet.
 #[derive(Debug, Default)]
 pub struct StreamTable {
-    entries: FxHashMap<Key, Entry>,
+    v4: FxHashMap<KeyV4, u32>,
+    v6: FxHashMap<KeyV6, u32>,
+    /// Sequence numbers of the SYN that the endpoints of each stream sent, the smaller endpoint's first.
+    syns: Vec<[Option<u32>; 2]>,
     udp_streams: u32,
     tcp_streams: u32,
 }
@@ -67,19 +68,26 @@ impl StreamTable {
             Transport::Tcp(header) => (true, header.has(TcpHeader::SYN).then_some(header)),
         };
         let key = Key::new(low, high, is_tcp);
-        if let Some(entry) = self.entries.get_mut(&key) {
-            if syn.is_none_or(|header| entry.belongs(side, &header)) {
-                return Seat { place: entry.place, opens: None };
-            }
+        match self.get(&key) {
+            Some(place) if syn.is_none_or(|header| self.belongs(place, side, &header)) => Seat { place, opens: None },
+            _ => self.open(key, is_tcp, side, syn.as_ref()),
         }
-        self.open(key, is_tcp, side, syn.as_ref())
     }
 
     /// The stream between two endpoints, where there is one.
     #[must_use]
     pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<u32> {
         let (low, high) = if one > other { (other, one) } else { (one, other) };
-        self.entries.get(&Key::new(low, high, is_tcp)).map(|entry| entry.place)
+        self.get(&Key::new(low, high, is_tcp))
+    }
+
+    #[inline]
+    fn get(&self, key: &Key) -> Option<u32> {
+        match key {
+            Key::V4(key) => self.v4.get(key),
+            Key::V6(key) => self.v6.get(key),
+        }
+        .copied()
     }
 
     fn open(&mut self, key: Key, is_tcp: bool, side: usize, syn: Option<&TcpHeader>) -> Seat {
@@ -87,17 +95,18 @@ impl StreamTable {
         let opens = Some(*count);
         *count += 1;
         let place = self.udp_streams + self.tcp_streams - 1;
-        let mut entry = Entry { place, syn: [None; 2] };
-        syn.map(|header| entry.belongs(side, header));
-        self.entries.insert(key, entry);
+        self.syns.push([None; 2]);
+        syn.map(|header| self.belongs(place, side, header));
+        match key {
+            Key::V4(key) => self.v4.insert(key, place),
+            Key::V6(key) => self.v6.insert(key, place),
+        };
         Seat { place, opens }
     }
-}
 
-impl Entry {
     /// Whether a SYN belongs to this connection; its sequence number is remembered.
-    fn belongs(&mut self, side: usize, header: &TcpHeader) -> bool {
-        let Some(known) = self.syn.get_mut(side) else { return true };
+    fn belongs(&mut self, place: u32, side: usize, header: &TcpHeader) -> bool {
+        let Some(known) = self.syns.get_mut(place as usize).and_then(|syns| syns.get_mut(side)) else { return true };
         let is_known = *known.get_or_insert(header.sequence) == header.sequence;
         is_known || header.has(TcpHeader::ACK)
     }

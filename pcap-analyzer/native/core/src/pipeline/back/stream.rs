@@ -7,7 +7,6 @@ use crate::protocols::framing::Half;
 use crate::protocols::{is_port_of, FoundBy, Protocol};
 use crate::sessions::{add, without_message, Beginning, PartSums};
 use crate::transport::{Delivery, Reassembly};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
@@ -30,7 +29,7 @@ pub(super) struct TcpHalf {
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     first: Option<(u32, i64)>,
-    more: VecDeque<(u32, i64)>,
+    more: Vec<(u32, i64)>,
 }
 
 impl InFlight {
@@ -46,7 +45,7 @@ impl InFlight {
         if self.first.is_none() {
             self.first = Some((end, time_ns));
         } else if self.more.len() + 1 < IN_FLIGHT {
-            self.more.push_back((end, time_ns));
+            self.more.push((end, time_ns));
         }
     }
 
@@ -59,7 +58,7 @@ impl InFlight {
                 break;
             }
             sample = (end == acknowledgment).then_some(time_ns - sent_ns);
-            self.first = self.more.pop_front();
+            self.first = if self.more.is_empty() { None } else { Some(self.more.remove(0)) };
         }
         sample
     }
@@ -82,7 +81,7 @@ impl Waiting {
     pub(super) fn count(&mut self, delivery: &Delivery<'_>) -> bool {
         if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) = delivery {
             add(&mut self.parts, &without_message(&piece.share(), piece.len()));
-            self.frames += u64::from(piece.to == piece.payload_bytes);
+            self.frames += u64::from(piece.to() == piece.payload_bytes);
         }
         !matches!(delivery, Delivery::Repeated(_))
     }

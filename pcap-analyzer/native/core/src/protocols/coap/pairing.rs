@@ -6,6 +6,7 @@
 
 use super::is_request;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
+use crate::few::Few;
 use crate::message::{Message, Side, Token};
 use crate::protocols::Pairing;
 use rustc_hash::FxHashMap;
@@ -78,12 +79,12 @@ struct Transfer {
 struct Sender {
     ids: FxHashMap<u16, Sent>,
     sweep_at: usize,
-    requests: FxHashMap<Token, Request>,
+    requests: Few<Token, Request>,
     /// Requests with the empty token, of which several can be open.
     anonymous: Vec<Request>,
     transfers: Vec<Transfer>,
     /// Time of the last request for a resource.
-    polled: FxHashMap<u64, i64>,
+    polled: Few<u64, i64>,
 }
 
 /// A conversation of two endpoints.
@@ -119,9 +120,13 @@ impl Pairing for Talk {
         }
     }
 
+    fn touch(&self, from: Side) -> bool {
+        self.senders.get(from.index()).is_some_and(|sender| sender.ids.keys().next().is_some())
+    }
+
     fn end(&mut self, exchanges: &mut Exchanges) {
         for sender in &mut self.senders {
-            let mut open: Vec<Request> = sender.requests.drain().map(|(_, request)| request).chain(sender.anonymous.drain(..)).collect();
+            let mut open: Vec<Request> = sender.requests.take_all().chain(sender.anonymous.drain(..)).collect();
             open.sort_unstable_by_key(|request| request.exchange);
             for request in open {
                 if !request.is_answered {
@@ -381,7 +386,7 @@ impl Sender {
         for sent in &old {
             self.let_go(sent, exchanges);
         }
-        self.requests.retain(|_, request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
+        self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
         self.sweep_at = self.ids.len() * 2;
     }
 
@@ -413,7 +418,7 @@ impl Sender {
     }
 
     fn remove(&mut self, exchange: ExchangeId) {
-        self.requests.retain(|_, request| request.exchange != exchange);
+        self.requests.retain(|request| request.exchange != exchange);
         self.anonymous.retain(|request| request.exchange != exchange);
         self.transfers.retain(|transfer| transfer.exchange != exchange);
     }

@@ -9,6 +9,7 @@ mod properties;
 
 use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::bytes::Cursor;
+use crate::few::Few;
 use crate::message::{Message, Side};
 pub(in crate::protocols) use packets::digest;
 pub(in crate::protocols) use pairing::{Flows, REGACK, REGISTER};
@@ -48,36 +49,11 @@ pub const MQTT: Protocol = Protocol {
     ],
 };
 
-/// Topics that a side set aliases for (MQTT 5 §3.3.2.3.4), in the order of the aliases: as a rule they are 1 and the few after it.
-#[derive(Debug, Default)]
-struct Aliases(Vec<Alias>);
-
+/// A topic that a side set an alias for (MQTT 5 §3.3.2.3.4).
 #[derive(Debug)]
-struct Alias {
-    alias: u16,
+struct Known {
     topic_hash: u64,
     topic: Box<[u8]>,
-}
-
-impl Aliases {
-    fn get(&self, alias: u16) -> Option<&Alias> {
-        let at = self.0.binary_search_by_key(&alias, |known| known.alias).ok()?;
-        self.0.get(at)
-    }
-
-    fn set(&mut self, new: Alias) {
-        match self.0.binary_search_by_key(&new.alias, |known| known.alias) {
-            Ok(at) => {
-                if let Some(known) = self.0.get_mut(at) {
-                    *known = new;
-                }
-            }
-            Err(at) => {
-                self.0.reserve_exact(1);
-                self.0.insert(at, new);
-            }
-        }
-    }
 }
 
 /// The decoder of a connection.
@@ -86,7 +62,8 @@ struct Mqtt {
     /// 3, 4 or 5, as CONNECT says, the user told, or a packet showed.
     version: Option<u8>,
     is_version_inferred: bool,
-    aliases: [Aliases; 2],
+    /// By side and alias.
+    aliases: [Few<u16, Known>; 2],
 }
 
 impl Mqtt {
@@ -120,6 +97,10 @@ fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Fault> {
 }
 
 impl Decoder for Mqtt {
+    fn touch(&self, from: Side) -> bool {
+        self.aliases.get(from.index()).is_some_and(|aliases| aliases.values().next().is_some())
+    }
+
     #[inline]
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
         let header = match fixed_header(input.bytes) {

@@ -1,7 +1,7 @@
 //! The 15 control packets: the table (§2.1.2), and what stands in each (chapter 3), field by field in the order of the wire.
 
 use super::properties::{self, with_length, Fault, Place, Told};
-use super::{Alias, FixedHeader, Mqtt};
+use super::{FixedHeader, Known, Mqtt};
 use crate::bytes::{hash, Cursor};
 use crate::message::{Message, Side};
 use std::fmt::Write as _;
@@ -153,7 +153,7 @@ impl Mqtt {
         let wants_text = message.wants_text;
         let Some(aliases) = self.aliases.get_mut(from.index()) else { return };
         match alias {
-            Some(alias) if topic.is_empty() => match aliases.get(alias) {
+            Some(alias) if topic.is_empty() => match aliases.get(&alias) {
                 Some(known) => {
                     message.subject_hash = known.topic_hash;
                     if wants_text {
@@ -162,8 +162,8 @@ impl Mqtt {
                 }
                 None => message.facts.is_alias_unknown = true,
             },
-            Some(alias) if aliases.get(alias).is_none_or(|known| known.topic_hash != message.subject_hash) => {
-                aliases.set(Alias { alias, topic_hash: message.subject_hash, topic: topic.into() });
+            Some(alias) if aliases.get(&alias).is_none_or(|known| known.topic_hash != message.subject_hash) => {
+                aliases.insert(alias, Known { topic_hash: message.subject_hash, topic: topic.into() });
             }
             _ => {}
         }

@@ -5,6 +5,7 @@
 //! capture shows of its message, and counts.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
+use crate::few::Few;
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
 use rustc_hash::FxHashMap;
@@ -42,7 +43,14 @@ struct Flow {
 #[derive(Debug, Default)]
 pub struct Flows {
     /// PUBLISH flows by who sent the PUBLISH (client, server) and packet identifier.
-    publishes: [FxHashMap<u16, Flow>; 2],
+    publishes: [Few<u16, Flow>; 2],
+    /// What is seldom open, as long as it is.
+    seldom: Option<Box<Seldom>>,
+}
+
+/// Exchanges that are seldom open: there are many connections, so they have no room in each.
+#[derive(Debug, Default)]
+struct Seldom {
     /// SUBSCRIBE and UNSUBSCRIBE by packet identifier.
     requests: FxHashMap<(u8, u16), ExchangeId>,
     connects: VecDeque<ExchangeId>,
@@ -56,14 +64,13 @@ impl Pairing for Flows {
             PUBLISH => self.publish(message, from, at, exchanges),
             PUBACK | PUBREC | PUBCOMP => self.acknowledge(message, from, at, exchanges),
             PUBREL => self.release(message, from, at, exchanges),
-            CONNECT => open_in(&mut self.connects, "CONNECT", message, from, at, exchanges),
-            PINGREQ => open_in(&mut self.pings, "PINGREQ", message, from, at, exchanges),
+            CONNECT => open_in(&mut self.seldom().connects, "CONNECT", message, from, at, exchanges),
+            PINGREQ => open_in(&mut self.seldom().pings, "PINGREQ", message, from, at, exchanges),
             CONNACK => {
-                let connect = self.connects.pop_front();
-                self.connects.shrink_to_fit();
+                let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
                 answer(connect, message, at, exchanges)
             }
-            PINGRESP => answer(self.pings.pop_front(), message, at, exchanges),
+            PINGRESP => answer(self.take_seldom(|seldom| seldom.pings.pop_front()), message, at, exchanges),
             SUBSCRIBE | UNSUBSCRIBE | REGISTER => self.request(message, from, at, exchanges),
             SUBACK | UNSUBACK => self.answer_request(message.number - 1, message, at, exchanges),
             REGACK => self.answer_request(REGISTER, message, at, exchanges),
@@ -72,10 +79,14 @@ impl Pairing for Flows {
         }
     }
 
+    fn touch(&self, from: Side) -> bool {
+        self.publishes.get(from.index()).is_some_and(|flows| flows.values().next().is_some())
+    }
+
     fn end(&mut self, exchanges: &mut Exchanges) {
-        let flows = self.publishes.iter_mut().flat_map(|flows| flows.drain().map(|(_, flow)| flow.exchange));
-        let requests = self.requests.drain().map(|(_, exchange)| exchange);
-        let mut open: Vec<ExchangeId> = flows.chain(requests).chain(self.connects.drain(..)).chain(self.pings.drain(..)).collect();
+        let flows = self.publishes.iter_mut().flat_map(|flows| flows.take_all().map(|flow| flow.exchange));
+        let Seldom { requests, connects, pings } = *self.seldom.take().unwrap_or_default();
+        let mut open: Vec<ExchangeId> = flows.chain(requests.into_values()).chain(connects).chain(pings).collect();
         open.sort_unstable();
         for exchange in open {
             close(exchange, "unanswered", exchanges);
@@ -128,7 +139,18 @@ fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchange
 const KINDS: [&str; 3] = ["PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2"];
 
 impl Flows {
-    fn flows(&mut self, from: Side) -> &mut FxHashMap<u16, Flow> {
+    fn seldom(&mut self) -> &mut Seldom {
+        self.seldom.get_or_insert_default()
+    }
+
+    /// Takes something out of what is seldom open; where nothing is left there, it goes.
+    fn take_seldom(&mut self, take: impl FnOnce(&mut Seldom) -> Option<ExchangeId>) -> Option<ExchangeId> {
+        let taken = self.seldom.as_mut().and_then(|seldom| take(seldom));
+        self.seldom.take_if(|seldom| seldom.requests.is_empty() && seldom.connects.is_empty() && seldom.pings.is_empty());
+        taken
+    }
+
+    fn flows(&mut self, from: Side) -> &mut Few<u16, Flow> {
         let [client, server] = &mut self.publishes;
         match from {
             Side::Client => client,
@@ -206,7 +228,7 @@ impl Flows {
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let exchange = exchanges.open(message.kind, message, from, at);
-        if let Some(old) = self.requests.insert(request_key(message, message.number), exchange) {
+        if let Some(old) = self.seldom().requests.insert(request_key(message, message.number), exchange) {
             close(old, "unanswered", exchanges);
         }
         Placement { exchange: Some(exchange), ..Placement::default() }
@@ -214,17 +236,17 @@ impl Flows {
 
     /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.
     fn answer_request(&mut self, request: u8, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let exchange = self.requests.remove(&request_key(message, request));
-        self.requests.shrink_to_fit();
+        let exchange = self.take_seldom(|seldom| seldom.requests.remove(&request_key(message, request)));
         answer(exchange, message, at, exchanges)
     }
 
     /// AUTH (§3.15) belongs to the CONNECT that is open; a re-authentication stands alone.
     fn authenticate(&self, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        if let Some(&connect) = self.connects.front() {
+        let connect = self.seldom.as_ref().and_then(|seldom| seldom.connects.front().copied());
+        if let Some(connect) = connect {
             exchanges.join(connect, message, at);
         }
-        Placement { exchange: self.connects.front().copied(), ..Placement::default() }
+        Placement { exchange: connect, ..Placement::default() }
     }
 }
 

@@ -1,0 +1,121 @@
+//! A map of which there are very many, as a rule with one entry at a time.
+
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+/// A map whose first entry stands in it; the others, where there are more, in a table of their own. So one entry costs neither a table nor a way there.
+#[derive(Debug)]
+pub struct Few<K, V> {
+    first: Option<(K, V)>,
+    more: Option<Box<FxHashMap<K, V>>>,
+}
+
+impl<K, V> Default for Few<K, V> {
+    fn default() -> Self {
+        Self { first: None, more: None }
+    }
+}
+
+impl<K: Eq + Hash, V> Few<K, V> {
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        match &self.first {
+            Some((first, value)) if first == key => Some(value),
+            _ => self.more.as_ref()?.get(key),
+        }
+    }
+
+    /// The value of a key, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        match &mut self.first {
+            Some((first, value)) if first == key => Some(value),
+            _ => self.more.as_mut()?.get_mut(key),
+        }
+    }
+
+    /// Puts a value in. Returns the one that the key had before.
+    #[inline]
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if let Some(known) = self.get_mut(&key) {
+            return Some(std::mem::replace(known, value));
+        }
+        if self.first.is_none() {
+            self.first = Some((key, value));
+            return None;
+        }
+        self.more.get_or_insert_default().insert(key, value)
+    }
+
+    /// Takes a value out.
+    #[inline]
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        if self.first.as_ref().is_some_and(|(first, _)| first == key) {
+            return self.first.take().map(|(_, value)| value);
+        }
+        self.more.as_mut()?.remove(key)
+    }
+
+    /// Keeps those that are to be kept.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&V) -> bool) {
+        self.first = self.first.take().filter(|(_, value)| is_kept(value));
+        if let Some(more) = &mut self.more {
+            more.retain(|_, value| is_kept(value));
+        }
+    }
+
+    /// All values, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.first.iter().map(|(_, value)| value).chain(self.more.iter().flat_map(|more| more.values()))
+    }
+
+    /// All values, in no order, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.first.iter_mut().map(|(_, value)| value).chain(self.more.iter_mut().flat_map(|more| more.values_mut()))
+    }
+
+    /// Takes all values out, in no order.
+    pub fn take_all(&mut self) -> impl Iterator<Item = V> {
+        let Self { first, more } = std::mem::take(self);
+        first.into_iter().chain(more.into_iter().flat_map(|more| *more)).map(|(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_map_does(steps in proptest::collection::vec((0u8..6, any::<u16>(), 0u8..4), 0..60)) {
+            let (mut few, mut map) = (Few::default(), BTreeMap::new());
+            for (key, value, step) in steps {
+                match step {
+                    0 | 1 => prop_assert_eq!(map.insert(key, value), few.insert(key, value)),
+                    2 => prop_assert_eq!(map.remove(&key), few.remove(&key)),
+                    _ => {
+                        map.retain(|_, value| *value > 999);
+                        few.retain(|value| *value > 999);
+                    }
+                }
+                prop_assert_eq!(map.get(&key), few.get(&key));
+                prop_assert_eq!(map.get_mut(&key), few.get_mut(&key));
+                let mut values: Vec<u16> = few.values().copied().collect();
+                let mut changed: Vec<u16> = few.values_mut().map(|value| *value).collect();
+                values.sort_unstable();
+                changed.sort_unstable();
+                let mut expected: Vec<u16> = map.values().copied().collect();
+                expected.sort_unstable();
+                prop_assert_eq!((&expected, &expected), (&values, &changed));
+            }
+            let mut taken: Vec<u16> = few.take_all().collect();
+            taken.sort_unstable();
+            let mut expected: Vec<u16> = map.into_values().collect();
+            expected.sort_unstable();
+            prop_assert_eq!((expected, 0), (taken, few.values().count()));
+        }
+    }
+}
