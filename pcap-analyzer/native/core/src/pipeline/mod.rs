@@ -134,9 +134,9 @@ pub struct Outcome {
 
 /// Batches on their way from the first thread to the second. A capture of no more packets than are in so many is read in one thread: others would not
 /// be at work before it ends.
-const BATCHES: usize = 32;
+const BATCHES: usize = 16;
 /// Batches on their way to the third. Few and large ones: a thread that sleeps and is woken for each costs more than it gains.
-const POSTED: usize = 3;
+const POSTED: usize = 2;
 
 /// Reads captures from one end to the other.
 ///
@@ -256,7 +256,7 @@ impl Outcome {
             let remarks = [
                 (note::NO_DATA, !has_data && !is_secured, String::new()),
                 (note::NO_OPENING, has_data && !is_secured && !row.is_opening_seen, String::new()),
-                (note::NO_LAST_ACK, has_data && main.last_data.is_some() && main.data_last_ack_ns.is_none(), String::new()),
+                (note::NO_LAST_ACK, has_data && main.is_ack_expected() && main.data_last_ack_ns.is_none(), String::new()),
                 (note::BOTH_WAYS, other.data_messages > 0, format!("{} the other way", other.data_messages)),
                 (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
                 (note::UNDELIVERED, session.undelivered > 0, format!("{} publications", session.undelivered)),

@@ -45,14 +45,12 @@ pub struct Direction {
     pub data_bytes: u64,
     /// Data bytes less those that they take on the wire, where they were compressed.
     pub data_saved_bytes: i64,
-    /// Time of the first data message.
-    pub data_first_ns: Option<i64>,
-    /// Time of the last data message.
-    pub data_last_ns: Option<i64>,
+    /// Times of the first and the last of them, where there are any.
+    data_times_ns: [i64; 2],
     /// Time of the receiver's acknowledgement of the last data message.
     pub data_last_ack_ns: Option<i64>,
-    /// Number (see [`Count::exchange`]) of the last data message's exchange, where an acknowledgement is expected.
-    pub last_data: Option<u64>,
+    /// Exchange of the last of them, from 1 on, where an acknowledgement of it is expected; else 0.
+    last_data: u64,
     /// Bytes sent by this side since Time2.
     since_time2: ByteSums,
     /// Bytes of the data-carrying messages.
@@ -65,6 +63,20 @@ pub struct Direction {
     pub publisher_parts: Option<Box<PartSums>>,
     /// Bytes that belong to no message.
     pub unassigned_parts: Option<Box<PartSums>>,
+}
+
+impl Direction {
+    /// Times of the first and the last data message, where there are any.
+    #[must_use]
+    pub fn data_times_ns(&self) -> Option<[i64; 2]> {
+        (self.data_messages > 0).then_some(self.data_times_ns)
+    }
+
+    /// Whether the last data message is to be acknowledged.
+    #[must_use]
+    pub const fn is_ack_expected(&self) -> bool {
+        self.last_data > 0
+    }
 }
 
 /// Whether the chosen number of data messages has come.
@@ -237,7 +249,7 @@ impl Session {
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
         let Stop::Awaiting(exchange) = self.stop else { return false };
-        let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.last_data == Some(exchange));
+        let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.last_data == exchange);
         sends_data && of != exchange
     }
 
@@ -250,14 +262,14 @@ impl Session {
         direction.data_messages += 1;
         direction.data_bytes += u64::from(payload_bytes);
         direction.data_saved_bytes += i64::from(count.sent_bytes) - i64::from(wire_bytes);
-        direction.data_first_ns.get_or_insert(count.time_ns);
-        direction.data_last_ns = Some(count.time_ns);
+        let [first_ns, _] = direction.data_times_ns;
+        direction.data_times_ns = [if direction.data_messages == 1 { count.time_ns } else { first_ns }, count.time_ns];
         direction.data_last_ack_ns = None;
-        direction.last_data = (count.acknowledgement == Acknowledgement::Expected).then_some(count.exchange);
+        direction.last_data = if count.acknowledgement == Acknowledgement::Expected { count.exchange } else { 0 };
         direction.data_parts.add(&count.parts);
         direction.since_time2 = ByteSums::default();
         if choices.stop_after == Some(direction.data_messages) {
-            self.stop = direction.last_data.map_or(Stop::Stopped, Stop::Awaiting);
+            self.stop = if direction.is_ack_expected() { Stop::Awaiting(direction.last_data) } else { Stop::Stopped };
         }
         true
     }
@@ -266,7 +278,7 @@ impl Session {
     fn count_acknowledgement(&mut self, count: &Count, from: Side) {
         let Count { acknowledgement: Acknowledgement::Given, exchange, .. } = *count else { return };
         let direction = self.direction(from.peer());
-        if direction.last_data == Some(exchange) && direction.data_last_ack_ns.is_none() {
+        if direction.is_ack_expected() && direction.last_data == exchange && direction.data_last_ack_ns.is_none() {
             direction.data_last_ack_ns = Some(count.time_ns);
             direction.since_time2 = ByteSums::default();
         }
@@ -280,7 +292,7 @@ impl Session {
         let [_, _, _, _, _, own @ ..] = count.parts;
         let own = own.iter().sum();
         let at = self.kinds.iter().position(|known| known.kind == count.kind && known.from == from).unwrap_or_else(|| {
-            self.kinds.reserve_exact(1);
+            grow(&mut self.kinds);
             self.kinds.push(KindCount {
                 from,
                 kind: count.kind,
@@ -437,9 +449,9 @@ impl Session {
             return;
         }
         let at = self.timings.iter().position(|(known, of)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
-            self.timings.reserve_exact(1);
+            grow(&mut self.timings);
             self.timings.push((timing, kind));
-            self.samples.reserve_exact(1);
+            grow(&mut self.samples);
             self.samples.push(Samples::default());
             self.samples.len() - 1
         });
@@ -489,6 +501,13 @@ impl Session {
             Outcome::Reset => self.row.exchanges_reset += 1,
             Outcome::Other => {}
         }
+    }
+}
+
+/// Makes room for a few more: sessions are many, and have few kinds of messages and times each.
+fn grow<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(4);
     }
 }
 

@@ -4,8 +4,8 @@
 const EXACT: usize = 1024;
 /// Samples that are put with the others at once.
 const RECENT: usize = 8;
-/// Up to so many samples the room for them grows by half, not to the double: as a rule, sessions are many where they are short.
-const FEW: usize = 64;
+/// Room that is made at first for samples beyond the recent ones.
+const FEW: usize = 2 * RECENT;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u32 = 1024;
 
@@ -27,9 +27,15 @@ pub struct Samples {
 #[derive(Debug, Default)]
 struct More {
     others: Vec<i64>,
+    binned: Option<Box<Binned>>,
+}
+
+/// What is counted in bins.
+#[derive(Debug, Default)]
+struct Binned {
     /// Bins by number with their counts, in order.
     bins: Vec<(i32, u32)>,
-    binned: Sums,
+    sums: Sums,
 }
 
 /// What samples add up to.
@@ -68,14 +74,10 @@ impl Samples {
 
     fn keep_recent(&mut self) {
         for &time_ns in &self.recent {
-            let Ok(short) = u32::try_from(time_ns) else {
-                self.more.get_or_insert_default().others.push(time_ns);
-                continue;
-            };
-            if self.short.len() == self.short.capacity() && self.short.len() < FEW {
-                self.short.reserve_exact((self.short.len() / 2).max(RECENT));
+            match u32::try_from(time_ns) {
+                Ok(short) => push(&mut self.short, short),
+                Err(_) => push(&mut self.more.get_or_insert_default().others, time_ns),
             }
-            self.short.push(short);
         }
         self.recents = 0;
         if self.short.len() >= EXACT || self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
@@ -92,9 +94,14 @@ impl Samples {
         let negative = others.partition_point(|&time_ns| time_ns < 0);
         let (below, above) = others.split_at(negative);
         let new = || below.iter().copied().chain(self.short.iter().map(|&short| short.into())).chain(above.iter().copied());
-        new().for_each(|time_ns| more.binned.add(time_ns));
-        more.bins = add_to_bins(&more.bins, new().map(bin));
+        let binned = more.binned.get_or_insert_default();
+        new().for_each(|time_ns| binned.sums.add(time_ns));
+        binned.bins = add_to_bins(&binned.bins, new().map(bin));
         self.short.clear();
+    }
+
+    fn binned(&self) -> Option<&Binned> {
+        self.more.as_ref()?.binned.as_deref()
     }
 
     /// Calls for each sample that is kept by itself.
@@ -103,6 +110,14 @@ impl Samples {
         self.short.iter().for_each(|&short| call(short.into()));
         self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
     }
+}
+
+/// Puts a sample with others.
+fn push<T>(samples: &mut Vec<T>, sample: T) {
+    if samples.capacity() == 0 {
+        samples.reserve_exact(FEW);
+    }
+    samples.push(sample);
 }
 
 /// Bins, in order, with the bins of more samples, in order, counted too.
@@ -128,8 +143,8 @@ fn add_to_bins(bins: &[(i32, u32)], new: impl Iterator<Item = i32>) -> Vec<(i32,
 pub fn sums(samples: &[&Samples]) -> Sums {
     let mut sums = Sums::default();
     for samples in samples {
-        if let Some(more) = &samples.more {
-            sums.absorb(&more.binned);
+        if let Some(binned) = samples.binned() {
+            sums.absorb(&binned.sums);
         }
         samples.each(|time_ns| sums.add(time_ns));
     }
@@ -141,7 +156,7 @@ pub fn sums(samples: &[&Samples]) -> Sums {
 #[must_use]
 pub fn quantiles(samples: &[&Samples], fractions: &[f64]) -> Vec<i64> {
     let Sums { count, min_ns, max_ns, .. } = sums(samples);
-    let bins = samples.iter().filter_map(|samples| samples.more.as_ref()).flat_map(|more| &more.bins);
+    let bins = samples.iter().filter_map(|samples| samples.binned()).flat_map(|binned| &binned.bins);
     let mut sorted: Vec<(i64, u32)> = bins.map(|&(bin, count)| (middle(bin), count)).collect();
     let is_exact = sorted.is_empty();
     samples.iter().for_each(|samples| samples.each(|time_ns| sorted.push((time_ns, 1))));
