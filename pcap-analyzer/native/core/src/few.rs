@@ -54,7 +54,9 @@ impl<K: Eq + Hash, V> Few<K, V> {
         if self.first.as_ref().is_some_and(|(first, _)| first == key) {
             return self.first.take().map(|(_, value)| value);
         }
-        self.more.as_mut()?.remove(key)
+        let removed = self.more.as_mut()?.remove(key);
+        self.more.take_if(|more| more.is_empty());
+        removed
     }
 
     /// Keeps those that are to be kept.

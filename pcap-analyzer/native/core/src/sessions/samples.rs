@@ -3,9 +3,9 @@
 /// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
 /// Samples that are put with the others at once.
-const RECENT: usize = 8;
+const RECENT: usize = 4;
 /// Room that is made at first for samples beyond the recent ones.
-const FEW: usize = 2 * RECENT;
+const FEW: usize = 4 * RECENT;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u32 = 1024;
 
