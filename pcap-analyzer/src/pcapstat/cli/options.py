@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
@@ -113,7 +112,7 @@ def chosen_format(form: str | None, output: str | None) -> str:
 
     if form:
         return form
-    return SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
+    return SUFFIXES.get(os.path.splitext(output)[1].lower(), "table") if output else "table"
 
 
 @contextlib.contextmanager
@@ -128,7 +127,9 @@ def destination(output: str | None) -> Iterator[IO[bytes]]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(errors.EXIT_FINE)
         return
+    # imported here: most figures go to the terminal
     import tempfile
+    from pathlib import Path
 
     target = Path(output)
     try:

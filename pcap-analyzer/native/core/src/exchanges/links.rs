@@ -75,12 +75,14 @@ pub struct Links {
     unlisted: u64,
     /// Subscribers' sessions beyond the first few, by publication.
     more: FxHashMap<u64, Vec<u32>>,
+    /// Publications that were forgotten and delivered to nobody, by publisher's session.
+    undelivered: Vec<u64>,
 }
 
 impl Default for Links {
     fn default() -> Self {
-        let (lists, publications, times_ns, fates, more) = Default::default();
-        Self { lists, publications, times_ns, fates, first: 1, next: NonZeroU64::MIN, unlisted: 1, more }
+        let (lists, publications, times_ns, fates, more, undelivered) = Default::default();
+        Self { lists, publications, times_ns, fates, first: 1, next: NonZeroU64::MIN, unlisted: 1, more, undelivered }
     }
 }
 
@@ -159,6 +161,19 @@ impl Links {
         Some(fate)
     }
 
+    /// Counts what became of a publication, to be told at the capture's end: most publications in captures without a subscriber are delivered to nobody.
+    #[inline]
+    fn count(&mut self, fate: Fate) {
+        let Fate::Undelivered(session) = fate else { return };
+        let at = session as usize;
+        if at >= self.undelivered.len() {
+            self.undelivered.resize(at + 1, 0);
+        }
+        if let Some(publications) = self.undelivered.get_mut(at) {
+            *publications += 1;
+        }
+    }
+
     /// The sessions that a publication was delivered to.
     fn receivers<'a>(&'a self, number: u64, publication: &'a Publication) -> impl Iterator<Item = u32> + 'a {
         let deliveries = publication.deliveries as usize;
@@ -202,7 +217,7 @@ impl Exchanges {
     /// A publisher's message reaches the broker in `exchange`: deliveries of it may follow.
     pub fn publish(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) -> PublicationId {
         while let Some(fate) = self.links.forget_old(at.time_ns) {
-            self.report_fate(fate);
+            self.links.count(fate);
         }
         self.links.add(Publication {
             key: Key::of(message),
@@ -240,14 +255,10 @@ impl Exchanges {
     /// The capture ends: what still waits for a delivery got none.
     pub(super) fn finish_links(&mut self) {
         while let Some(fate) = self.links.forget_oldest() {
-            self.report_fate(fate);
+            self.links.count(fate);
         }
-    }
-
-    fn report_fate(&mut self, fate: Fate) {
-        if let Fate::Undelivered(session) = fate {
-            self.events.push(Event::Undelivered { session });
-        }
+        let undelivered = (0..).zip(std::mem::take(&mut self.links.undelivered)).filter(|(_, publications)| *publications > 0);
+        self.events.extend(undelivered.map(|(session, publications)| Event::Undelivered { session, publications }));
     }
 }
 

@@ -123,10 +123,12 @@ pub enum Event {
         /// The bytes.
         parts: Parts,
     },
-    /// A publication of this session was delivered to nobody in the capture.
+    /// Publications of this session were delivered to nobody in the capture.
     Undelivered {
         /// The publisher's session.
         session: u32,
+        /// How many.
+        publications: u64,
     },
 }
 
@@ -139,7 +141,7 @@ impl Event {
             Self::Sample { session, .. }
             | Self::Ended { session, .. }
             | Self::PublisherLeg { session, .. }
-            | Self::Undelivered { session } => session,
+            | Self::Undelivered { session, .. } => session,
         }
     }
 }
@@ -376,6 +378,13 @@ impl Exchanges {
             let Some(exchange) = self.slots.get(slot).filter(|exchange| exchange.from.is_some()) else { continue };
             self.forget(ExchangeId { number: exchange.number, slot: u32::try_from(slot).unwrap_or(u32::MAX) });
         }
+    }
+
+    /// Whether something happened since [`Exchanges::take_events`] was called last.
+    #[inline]
+    #[must_use]
+    pub const fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// What happened since the last call.

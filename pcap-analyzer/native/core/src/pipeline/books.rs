@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::arena::IN_CACHE;
-use crate::exchanges::{Event, Outcome, Sample};
+use crate::exchanges::{Event, Outcome, Sample, Timing};
 use crate::message::Side;
 use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Rare, Sessions};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
@@ -126,13 +126,18 @@ impl Books {
     }
 
     /// Puts down what exchanges report as a message is placed, but for a time that was measured in the message's session and the end of an exchange
-    /// there: these are returned, there is room for them in the message's own line.
+    /// there: these are returned, there is room for them in the message's own line. A time of TCP leaves that room to one of the message's exchange.
     #[inline]
     pub fn post_events(&mut self, session: u32, events: impl Iterator<Item = Event>) -> (Sample, Option<Outcome>) {
         let (mut measured, mut ended) = (Sample::default(), None);
         for event in events {
             match event {
-                Event::Sample { session: of, sample } if of == session && measured.timing.is_none() => measured = sample,
+                Event::Sample { session: of, sample } if of == session && matches!(measured.timing, None | Some(Timing::TcpAck)) => {
+                    if measured.timing.is_some() {
+                        self.post_event(Event::Sample { session, sample: measured });
+                    }
+                    measured = sample;
+                }
                 Event::Ended { session: of, outcome } if of == session && ended.is_none() => ended = Some(outcome),
                 other => self.post_event(other),
             }

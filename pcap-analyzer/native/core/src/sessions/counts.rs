@@ -487,7 +487,7 @@ impl Session {
         match *event {
             Event::Sample { ref sample, .. } => self.sample(sample),
             Event::Ended { outcome, .. } => self.ended(outcome),
-            Event::Undelivered { .. } => self.undelivered += 1,
+            Event::Undelivered { publications, .. } => self.undelivered += publications,
             Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),
         }
     }

@@ -215,7 +215,7 @@ impl<'s> Back<'s> {
         if packet.payload_bytes == 0 {
             self.control(packet, place, from, Why::Empty, measured);
         } else if let Some((session, timing, time_ns)) = measured {
-            self.rooms.books.post_event(Event::Sample { session, sample: tcp_sample(timing, time_ns) });
+            self.rooms.exchanges.report(Event::Sample { session, sample: tcp_sample(timing, time_ns) });
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
@@ -234,6 +234,10 @@ impl<'s> Back<'s> {
                 talk.segment(halves, sequence, packet, bytes);
             }
         });
+        if measured.is_some() && self.rooms.exchanges.has_events() {
+            // no message was complete that could have taken it along
+            self.rooms.take_events();
+        }
         self.open_sealed(packet, place, at);
         if let Some(protocol) = self.rooms.goes_on_in.take().and_then(by_row) {
             self.go_on_in(protocol, at);
