@@ -2,9 +2,9 @@
 
 use super::Options;
 use crate::arena::IN_CACHE;
-use crate::exchanges::{Event, Outcome, Sample, Timing};
+use crate::exchanges::Event;
 use crate::message::Side;
-use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Rare, Sessions};
+use crate::sessions::{Beginning, Choices, Entry, Kind, KindId, Kinds, Posting, Rare, Sessions, Told};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// Lines that travel together to the thread of the books.
@@ -125,24 +125,16 @@ impl Books {
         self.post(event.session(), Side::Client, || Entry::Event(event));
     }
 
-    /// Puts down what exchanges report as a message is placed, but for a time that was measured in the message's session and the end of an exchange
-    /// there: these are returned, there is room for them in the message's own line. A time of TCP leaves that room to one of the message's exchange.
+    /// Puts down what exchanges report as a message is placed, but for what there is room for in the message's own line.
     #[inline]
-    pub fn post_events(&mut self, session: u32, events: impl Iterator<Item = Event>) -> (Sample, Option<Outcome>) {
-        let (mut measured, mut ended) = (Sample::default(), None);
+    pub fn post_events(&mut self, session: u32, events: impl Iterator<Item = Event>) -> Told {
+        let mut told = Told::default();
         for event in events {
-            match event {
-                Event::Sample { session: of, sample } if of == session && matches!(measured.timing, None | Some(Timing::TcpAck)) => {
-                    if measured.timing.is_some() {
-                        self.post_event(Event::Sample { session, sample: measured });
-                    }
-                    measured = sample;
-                }
-                Event::Ended { session: of, outcome } if of == session && ended.is_none() => ended = Some(outcome),
-                other => self.post_event(other),
+            if let Some(other) = told.take(event, session) {
+                self.post_event(other);
             }
         }
-        (measured, ended)
+        told
     }
 
     /// Sends on what still waits to be sent; nothing can be posted until the books are here again.

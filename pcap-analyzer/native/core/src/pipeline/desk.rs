@@ -163,8 +163,8 @@ impl Desk<'_, '_> {
             books.post(self.session, from, || Entry::FieldSection(section));
         }
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
-        let (sample, ended) = books.post_events(self.session, self.rooms.exchanges.take_events());
-        books.post(self.session, from, || Entry::Message(Count::new(message, kind, placement, sample, ended)))
+        let told = books.post_events(self.session, self.rooms.exchanges.take_events());
+        books.post(self.session, from, || Entry::Message(Count::new(message, kind, placement, told)))
     }
 
     /// Whether a record was opened, so that what it holds is to be counted instead.

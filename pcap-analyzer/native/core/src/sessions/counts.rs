@@ -223,8 +223,8 @@ impl Session {
     /// Counts a message. Returns whether it counts as data.
     #[inline]
     pub(super) fn message(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
-        self.sample(&count.sample);
-        if let Some(outcome) = count.ended {
+        count.told.samples().iter().for_each(|sample| self.sample(sample));
+        if let Some(outcome) = count.told.ended {
             self.ended(outcome);
         }
         if self.is_stopped() || self.is_behind_stop(from, count.exchange) {

@@ -2,7 +2,7 @@
 
 use super::bytes::PartSums;
 use super::kinds::KindId;
-use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample};
+use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample, Timing};
 use crate::message::{is_same_word, Message, Parts, Side};
 use crate::packet::Endpoint;
 use std::sync::Arc;
@@ -121,8 +121,6 @@ pub struct Count {
     pub acknowledgement: Acknowledgement,
     /// What else it is.
     pub is: Is,
-    /// How it ends an exchange.
-    pub ended: Option<Outcome>,
     /// Payload before compression.
     pub sent_bytes: u32,
     /// Bytes inside a record that is not opened, 0 where unknown.
@@ -135,8 +133,57 @@ pub struct Count {
     pub time_ns: i64,
     /// Number of its exchange, from 1 on; 0 where it has none.
     pub exchange: u64,
-    /// A time that it completes.
-    pub sample: Sample,
+    /// What it completes.
+    pub told: Told,
+}
+
+/// What exchanges, and TCP, tell as a message is placed. Its fields, and those of a [`Sample`], stand in as little room as they take.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    timing: Option<Timing>,
+    is_retransmitted: bool,
+    /// Whether `tcp_ack_ns` is one.
+    is_tcp_ack: bool,
+    /// How the message ends an exchange.
+    pub ended: Option<Outcome>,
+    kind: &'static str,
+    time_ns: i64,
+    tcp_ack_ns: i64,
+}
+
+impl Told {
+    /// Takes in what is of the message's session; gives back what there is no room for.
+    #[inline]
+    pub fn take(&mut self, event: Event, session: u32) -> Option<Event> {
+        match event {
+            Event::Sample { session: of, sample } if of == session => return self.take_sample(&sample).then_some(event),
+            Event::Ended { session: of, outcome } if of == session && self.ended.is_none() => self.ended = Some(outcome),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// Returns whether there is no room for it.
+    #[inline]
+    fn take_sample(&mut self, sample: &Sample) -> bool {
+        if sample.timing == Some(Timing::TcpAck) && !self.is_tcp_ack {
+            (self.is_tcp_ack, self.tcp_ack_ns) = (true, sample.time_ns);
+        } else if self.timing.is_none() {
+            (self.timing, self.is_retransmitted) = (sample.timing, sample.is_retransmitted);
+            (self.kind, self.time_ns) = (sample.kind, sample.time_ns);
+        } else {
+            return true;
+        }
+        false
+    }
+
+    /// The times that the message completes, TCP's first.
+    #[inline]
+    pub fn samples(&self) -> [Sample; 2] {
+        let tcp_ack = Sample { timing: self.is_tcp_ack.then_some(Timing::TcpAck), time_ns: self.tcp_ack_ns, ..Sample::default() };
+        let Self { timing, kind, time_ns, is_retransmitted, .. } = *self;
+        [tcp_ack, Sample { timing, kind, time_ns, is_retransmitted }]
+    }
 }
 
 /// Yes and no of a message, as bits.
@@ -183,24 +230,23 @@ impl Is {
 }
 
 impl Count {
-    /// What counts of a message, with a time that it completes and how it ends an exchange.
+    /// What counts of a message, with what it completes.
     #[inline]
     #[must_use]
-    pub fn new(message: &Message, kind: KindId, placement: &Placement, sample: Sample, ended: Option<Outcome>) -> Self {
+    pub fn new(message: &Message, kind: KindId, placement: &Placement, told: Told) -> Self {
         let row = &message.row;
         let hides = message.facts.is_encrypted && !message.facts.is_handshake;
         Self {
             kind,
             acknowledgement: placement.acknowledgement,
             is: Is::of(message, placement),
-            ended,
             sent_bytes: row.uncompressed_bytes.unwrap_or(row.payload_bytes),
             inside_bytes: row.plaintext_bytes.filter(|_| hides).unwrap_or(0),
             parts: message.parts(),
             frame: row.frame,
             time_ns: row.time_ns,
             exchange: exchange_of(placement),
-            sample,
+            told,
         }
     }
 }

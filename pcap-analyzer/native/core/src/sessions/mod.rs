@@ -8,7 +8,7 @@ mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
 pub use counts::{without_message, Choices, Direction, KindCount, Session};
-pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Rare, Why, Words};
+pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Rare, Told, Why, Words};
 pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
