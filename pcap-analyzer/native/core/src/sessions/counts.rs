@@ -106,6 +106,10 @@ pub struct Session {
     timings: Vec<(Timing, &'static str)>,
     /// The samples of each of `timings`.
     samples: Vec<Samples>,
+    /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
+    sampled: [u8; 7],
+    /// The same of the last message of each side among `kinds`.
+    counted: [u8; 2],
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
     /// Sessions that published what was delivered in this one, in order.
@@ -170,6 +174,8 @@ impl Session {
             kinds: Vec::new(),
             timings: Vec::new(),
             samples: Vec::new(),
+            sampled: Default::default(),
+            counted: Default::default(),
             undelivered: 0,
             publishers: Vec::new(),
             last_flight_from: None,
@@ -291,23 +297,27 @@ impl Session {
     fn count_kind(&mut self, count: &Count, from: Side) {
         let [_, _, _, _, _, own @ ..] = count.parts;
         let own = own.iter().sum();
-        let at = self.kinds.iter().position(|known| known.kind == count.kind && known.from == from).unwrap_or_else(|| {
-            grow(&mut self.kinds);
-            self.kinds.push(KindCount {
-                from,
-                kind: count.kind,
-                messages: 0,
-                bytes_min: u32::MAX,
-                bytes_max: 0,
-                parts: ByteSums::default(),
-            });
-            self.kinds.len() - 1
-        });
+        let likely = self.counted.get(from.index()).map_or(0, |&at| usize::from(at));
+        let is_there = self.kinds.get(likely).is_some_and(|known| known.kind == count.kind && known.from == from);
+        let at = if is_there { likely } else { self.place_of_kind(count.kind, from) };
         let Some(sums) = self.kinds.get_mut(at) else { return };
         sums.messages += 1;
         sums.bytes_min = sums.bytes_min.min(own);
         sums.bytes_max = sums.bytes_max.max(own);
         sums.parts.add(&count.parts);
+    }
+
+    /// Where messages of this kind from this side are counted.
+    fn place_of_kind(&mut self, kind: KindId, from: Side) -> usize {
+        let at = self.kinds.iter().position(|known| known.kind == kind && known.from == from).unwrap_or_else(|| {
+            grow(&mut self.kinds);
+            self.kinds.push(KindCount { from, kind, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts: ByteSums::default() });
+            self.kinds.len() - 1
+        });
+        if let (Some(likely), Ok(at)) = (self.counted.get_mut(from.index()), u8::try_from(at)) {
+            *likely = at;
+        }
+        at
     }
 
     /// Takes from a message what the session's row tells of times.
@@ -448,6 +458,19 @@ impl Session {
         if self.is_stopped() {
             return;
         }
+        let likely = self.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
+        let is_there = self.timings.get(likely).is_some_and(|(known, of)| *known == timing && is_same_word(of, kind));
+        let at = if is_there { likely } else { self.place_of(timing, kind) };
+        let Some(samples) = self.samples.get_mut(at) else { return };
+        if is_retransmitted {
+            samples.retransmitted += 1;
+        } else {
+            samples.add(time_ns);
+        }
+    }
+
+    /// Where samples of this time and kind of exchange go.
+    fn place_of(&mut self, timing: Timing, kind: &'static str) -> usize {
         let at = self.timings.iter().position(|(known, of)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
             grow(&mut self.timings);
             self.timings.push((timing, kind));
@@ -455,12 +478,10 @@ impl Session {
             self.samples.push(Samples::default());
             self.samples.len() - 1
         });
-        let Some(samples) = self.samples.get_mut(at) else { return };
-        if is_retransmitted {
-            samples.retransmitted += 1;
-        } else {
-            samples.add(time_ns);
+        if let (Some(likely), Ok(at)) = (self.sampled.get_mut(timing as usize), u8::try_from(at)) {
+            *likely = at;
         }
+        at
     }
 
     /// What was measured, with the samples.
