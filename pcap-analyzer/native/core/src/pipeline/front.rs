@@ -82,7 +82,7 @@ impl Batch {
     }
 
     const fn is_full(&self) -> bool {
-        self.count >= PACKETS || self.bytes.len() >= BYTES
+        self.count >= PACKETS || self.bytes.len() >= BYTES || self.refused.len() >= PACKETS
     }
 
     /// Opens a frame to where the next packet stands.
@@ -224,4 +224,21 @@ fn count(others: &mut Others, other: &OtherFrame) {
     let (frames, bytes) = others.entry(other.protocol).or_default();
     *frames += u64::from(other.frames);
     *bytes += other.frame_bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_bounded_where_frames_only_refuse_packets_too() {
+        let mut batch = Batch::default();
+        let refused = (0..).take_while(|&place| {
+            let has_room = !batch.is_full();
+            batch.refused.push(Refused { place, why: "port unreachable", file: 0, frame: 1 });
+            has_room
+        });
+
+        assert_eq!(PACKETS, refused.count());
+    }
 }

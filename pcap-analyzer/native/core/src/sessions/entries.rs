@@ -313,3 +313,33 @@ impl Words {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(session: u32, timing: Timing, time_ns: i64) -> Event {
+        Event::Sample { session, sample: Sample { timing: Some(timing), time_ns, ..Sample::default() } }
+    }
+
+    #[test]
+    fn a_message_takes_along_a_time_of_tcp_one_of_its_exchange_and_the_exchanges_end() {
+        let mut told = Told::default();
+        let ended = Event::Ended { session: 1, outcome: Outcome::Complete };
+        let events = [measured(1, Timing::TcpAck, 5), measured(1, Timing::AckAndRtt, 7), ended];
+
+        assert_eq!([None; 3], events.map(|event| told.take(event, 1)));
+        assert_eq!([Some(Timing::TcpAck), Some(Timing::AckAndRtt)], told.samples().map(|sample| sample.timing));
+        assert_eq!(([5, 7], Some(Outcome::Complete)), (told.samples().map(|sample| sample.time_ns), told.ended));
+    }
+
+    #[test]
+    fn what_is_of_others_or_has_no_room_is_given_back() {
+        let mut told = Told::default();
+        told.take(measured(1, Timing::Interval, 3), 1);
+        let events = [measured(2, Timing::Rtt, 4), measured(1, Timing::Rtt, 4), Event::Undelivered { session: 1, publications: 2 }];
+
+        assert_eq!(events.map(Some), events.map(|event| told.take(event, 1)));
+        assert_eq!([None, Some(Timing::Interval)], told.samples().map(|sample| sample.timing));
+    }
+}
