@@ -62,9 +62,10 @@ impl<K: Eq + Hash, V> Few<K, V> {
     /// Keeps those that are to be kept.
     pub fn retain(&mut self, mut is_kept: impl FnMut(&V) -> bool) {
         self.first = self.first.take().filter(|(_, value)| is_kept(value));
-        if let Some(more) = &mut self.more {
+        self.more.take_if(|more| {
             more.retain(|_, value| is_kept(value));
-        }
+            more.is_empty()
+        });
     }
 
     /// All values, in no order.

@@ -41,7 +41,6 @@ impl File {
         if self.info.damage.is_some() {
             return None;
         }
-        let number = self.record.number;
         match self.reader.next(&mut self.window, &mut self.info, &mut self.record) {
             Ok(true) => {
                 self.count();
@@ -50,7 +49,7 @@ impl File {
             }
             Ok(false) => None,
             Err(trouble) => {
-                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(number)));
+                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(self.record.number)));
                 None
             }
         }

@@ -32,6 +32,9 @@ pub enum Timing {
 }
 
 impl Timing {
+    /// How many there are.
+    pub const COUNT: usize = Self::TcpAck as usize + 1;
+
     /// The names in the table `timings` of the times that a sample counts for.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {

@@ -170,9 +170,10 @@ pub fn keep(mut sessions: Sessions, arriving: &Receiver<Postings>, back_again: &
                 sessions.touch(group);
             }
             for posting in group {
-                match posting.entry {
-                    Entry::Rare => rare.by_ref().take(1).for_each(|rare| sessions.post_rare(posting.session, posting.from, rare)),
-                    _ => drop(sessions.post(posting)),
+                if !matches!(posting.entry, Entry::Rare) {
+                    sessions.post(posting);
+                } else if let Some(rare) = rare.next() {
+                    sessions.post_rare(posting.session, posting.from, rare);
                 }
             }
         }

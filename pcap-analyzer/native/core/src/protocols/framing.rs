@@ -343,9 +343,6 @@ fn emit(cutter: &mut Cutter<'_>, mine: Piece<'_>, captured: usize, fault: Option
     if cutter.wants_frames {
         message.frames.push(mine.frame);
     }
-    if mine.is_whole() {
-        return weigh(message, &mine.headers, mine.len() as usize, fault);
-    }
     weigh(message, &mine.share(), mine.len() as usize, fault);
 }
 
@@ -379,10 +376,8 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
         row.uncompressed_bytes = Some(row.payload_bytes);
         compress(row, headers.compressed_bytes);
     }
-    if headers.security_bytes | headers.carrier_bytes > 0 {
-        row.security_bytes += headers.security_bytes;
-        row.header_bytes += headers.carrier_bytes;
-    }
+    row.security_bytes += headers.security_bytes;
+    row.header_bytes += headers.carrier_bytes;
     row.frame_bytes = headers.link_bytes
         + headers.padding_bytes
         + headers.ip_bytes

@@ -107,7 +107,7 @@ pub struct Session {
     /// The samples of each of `timings`.
     samples: Vec<Samples>,
     /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
-    sampled: [u8; 7],
+    sampled: [u8; Timing::COUNT],
     /// The same of the last message of each side among `kinds`.
     counted: [u8; 2],
     /// Publications that no captured subscriber received.

@@ -11,7 +11,7 @@ enum Key {
 }
 
 type KeyV4 = (u64, u64);
-type KeyV6 = (u64, u64, u64, u64, u64);
+type KeyV6 = (Address, Address, u64);
 
 impl Key {
     #[inline]
@@ -20,19 +20,8 @@ impl Key {
         if let (Address::V4(low), Address::V4(high)) = (low.address, high.address) {
             return Self::V4((u64::from(u32::from_be_bytes(low)) << 32 | u64::from(u32::from_be_bytes(high)), ports));
         }
-        let ([a, b], [c, d]) = (halves(&low.address), halves(&high.address));
-        Self::V6((a, b, c, d, ports))
+        Self::V6((low.address, high.address, ports))
     }
-}
-
-/// The halves of an IPv6 address; of IPv4, of the address that stands for it there (RFC 4291 §2.5.5.2).
-#[inline]
-fn halves(address: &Address) -> [u64; 2] {
-    let number = match *address {
-        Address::V4(octets) => 0xffff_0000_0000 | u128::from(u32::from_be_bytes(octets)),
-        Address::V6(octets) => u128::from_be_bytes(octets),
-    };
-    [(number >> 64) as u64, (number & u128::from(u64::MAX)) as u64]
 }
 
 /// Where a packet belongs.

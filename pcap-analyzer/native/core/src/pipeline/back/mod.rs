@@ -189,8 +189,8 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(session) = stream.session {
             let sample = measured.map_or_else(Sample::default, |(_, timing, time_ns)| tcp_sample(timing, time_ns));
-            let control = || Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why, sample };
-            self.rooms.books.post(session, from, || Entry::Control(control()));
+            let (frame, time_ns) = (packet.frame, packet.time_ns);
+            self.rooms.books.post(session, from, || Entry::Control(Control { parts, frames: 1, frame, time_ns, why, sample }));
             return;
         }
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
