@@ -8,6 +8,7 @@ pub mod bytes;
 pub mod few;
 pub mod layer;
 pub mod packet;
+pub mod share;
 
 pub mod capture;
 pub mod link;

@@ -99,6 +99,16 @@ impl Notes {
             .or_insert_with(|| Note { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail: detail() });
     }
 
+    /// Sessions have other numbers from now on.
+    #[must_use]
+    pub fn renumbered(self, number: impl Fn(u32) -> u32) -> Self {
+        let rows = self.rows.into_iter().map(|((session, kind), note)| {
+            let session = session.map(&number);
+            ((session, kind), Note { session, ..note })
+        });
+        Self { rows: rows.collect() }
+    }
+
     /// The notes, those about the capture first, then by session.
     pub fn rows(&self) -> impl Iterator<Item = &Note> {
         self.rows.values()

@@ -1,7 +1,7 @@
 //! Links a publisher's message with the broker's deliveries of it: other sessions, other identifiers, perhaps another QoS; the same topic and
 //! payload (trap 32).
 
-use super::{Event, ExchangeId, Exchanges, Moment};
+use super::{Event, Sample, Timing};
 use crate::message::{Message, Parts, Side};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU64;
@@ -17,15 +17,27 @@ const RECEIVERS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicationId(NonZeroU64);
 
+impl PublicationId {
+    /// The one with so many before it.
+    pub(super) fn behind(published: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(published))
+    }
+
+    /// How many are before it.
+    pub(super) fn before(self) -> u64 {
+        self.0.get() - 1
+    }
+}
+
 /// Topic and payload, as hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Key {
+pub(super) struct Key {
     subject: u64,
     payload: u64,
 }
 
 impl Key {
-    const fn of(message: &Message) -> Self {
+    pub(super) const fn of(message: &Message) -> Self {
         Self { subject: message.subject_hash, payload: message.payload_digest }
     }
 
@@ -34,6 +46,26 @@ impl Key {
         let mixed = (self.subject ^ self.payload.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> (u64::BITS - PUBLICATIONS.ilog2())) as usize
     }
+}
+
+/// A publisher's message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Publishing {
+    pub(super) key: Key,
+    pub(super) exchange: u64,
+    pub(super) session: u32,
+    pub(super) time_ns: i64,
+    pub(super) parts: Parts,
+}
+
+/// A broker's message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delivery {
+    pub(super) key: Key,
+    pub(super) session: u32,
+    pub(super) time_ns: i64,
+    /// Kind of its exchange.
+    pub(super) kind: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -182,7 +214,7 @@ impl Links {
     }
 
     /// Takes the earliest publication of `key` behind the last that was delivered to `session`: it is delivered now.
-    fn deliver(&mut self, key: Key, session: u32) -> Option<Publication> {
+    fn find(&mut self, key: Key, session: u32) -> Option<Publication> {
         self.list();
         let mut found = None;
         let mut number = *self.lists.get(key.list())?;
@@ -213,26 +245,20 @@ impl Links {
     }
 }
 
-impl Exchanges {
-    /// A publisher's message reaches the broker in `exchange`: deliveries of it may follow.
-    pub fn publish(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) -> PublicationId {
-        while let Some(fate) = self.links.forget_old(at.time_ns) {
-            self.links.count(fate);
+impl Links {
+    /// A publisher's message reaches the broker: deliveries of it may follow.
+    pub(super) fn publish(&mut self, publishing: &Publishing) -> PublicationId {
+        while let Some(fate) = self.forget_old(publishing.time_ns) {
+            self.count(fate);
         }
-        self.links.add(Publication {
-            key: Key::of(message),
-            exchange: exchange.number,
-            session: at.session,
-            time_ns: at.time_ns,
-            parts: message.parts(),
-            ..Publication::default()
-        })
+        let Publishing { key, exchange, session, time_ns, parts } = *publishing;
+        self.add(Publication { key, exchange, session, time_ns, parts, ..Publication::default() })
     }
 
-    /// More bytes of the publisher's leg: acknowledgements, retransmissions.
-    pub fn add_to_leg(&mut self, publication: PublicationId, message: &Message) {
-        let (number, parts) = (publication.0.get(), message.parts());
-        let Some(publication) = self.links.get_mut(number) else { return };
+    /// More bytes of the publisher's leg: acknowledgements, retransmissions. Tells the sessions that it was delivered to.
+    pub(super) fn add_to_leg(&mut self, publication: PublicationId, parts: &Parts, events: &mut Vec<Event>) {
+        let number = publication.0.get();
+        let Some(publication) = self.get_mut(number) else { return };
         for (sum, part) in publication.parts.iter_mut().zip(parts) {
             *sum += part;
         }
@@ -240,25 +266,34 @@ impl Exchanges {
             return;
         }
         let publication = *publication;
-        let leg = |session| Event::PublisherLeg { session, from: Side::Server, publisher: publication.session, parts };
-        self.events.extend(self.links.receivers(number, &publication).map(leg));
+        let leg = |session| Event::PublisherLeg { session, from: Side::Server, publisher: publication.session, parts: *parts };
+        events.extend(self.receivers(number, &publication).map(leg));
     }
 
-    /// The broker delivers a message in `exchange`: links it with its publication, where that is in the capture.
-    pub fn deliver_publication(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) {
-        let Some(publication) = self.links.deliver(Key::of(message), at.session) else { return };
-        let Publication { exchange: number, time_ns, parts, session: publisher, .. } = publication;
-        self.events.push(Event::PublisherLeg { session: at.session, from: Side::Server, publisher, parts });
-        self.deliver(exchange, number, at.time_ns - time_ns);
+    /// The broker delivers a message: links it with its publication, where that is in the capture, and tells the session. Returns the publication's
+    /// exchange and the time since.
+    pub(super) fn deliver(&mut self, delivery: &Delivery, events: &mut Vec<Event>) -> Option<(u64, i64)> {
+        let Delivery { key, session, time_ns, kind } = *delivery;
+        let publication = self.find(key, session)?;
+        let Publication { exchange, parts, session: publisher, .. } = publication;
+        let delay_ns = time_ns - publication.time_ns;
+        let sample = Sample { timing: Some(Timing::Delay), kind, time_ns: delay_ns, is_retransmitted: false };
+        events.extend([Event::PublisherLeg { session, from: Side::Server, publisher, parts }, Event::Sample { session, sample }]);
+        Some((exchange, delay_ns))
     }
 
     /// The capture ends: what still waits for a delivery got none.
-    pub(super) fn finish_links(&mut self) {
-        while let Some(fate) = self.links.forget_oldest() {
-            self.links.count(fate);
+    pub(super) fn finish(&mut self) -> impl Iterator<Item = Event> {
+        while let Some(fate) = self.forget_oldest() {
+            self.count(fate);
         }
-        let undelivered = (0..).zip(std::mem::take(&mut self.links.undelivered)).filter(|(_, publications)| *publications > 0);
-        self.events.extend(undelivered.map(|(session, publications)| Event::Undelivered { session, publications }));
+        let undelivered = (0..).zip(std::mem::take(&mut self.undelivered)).filter(|(_, publications)| *publications > 0);
+        undelivered.map(|(session, publications)| Event::Undelivered { session, publications })
+    }
+
+    /// Whether a publication may still be delivered.
+    pub(super) fn is_waiting(&self, publication: PublicationId) -> bool {
+        self.is_known(publication.0.get())
     }
 }
 
@@ -271,7 +306,7 @@ mod tests {
     }
 
     fn deliver(links: &mut Links, subject: u64, session: u32) -> Option<u64> {
-        links.deliver(Key { subject, payload: 1 }, session).map(|publication| publication.exchange)
+        links.find(Key { subject, payload: 1 }, session).map(|publication| publication.exchange)
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Remembers who waits for an answer: the exchanges that are open, whatever their protocol, and what became of them.
 
+mod linking;
 mod links;
 mod open;
 
+pub use linking::Linker;
 pub use links::PublicationId;
 pub use open::{Event, Exchange, ExchangeId, Exchanges, Outcome, Sample, Timing};
 

@@ -1,6 +1,6 @@
 //! The open exchanges of all conversations in one place, with a bound only in what is open.
 
-use super::links::Links;
+use super::linking::Linking;
 use super::Moment;
 use crate::message::{is_same_word, Message, Parts, Side, Token};
 
@@ -234,7 +234,9 @@ pub struct Exchanges {
     wants_rows: bool,
     ended: Vec<Exchange>,
     pub(super) events: Vec<Event>,
-    pub(super) links: Links,
+    pub(super) linking: Linking,
+    /// Number of the packet that messages are of, among all packets.
+    pub(super) order: u64,
 }
 
 impl Exchanges {
@@ -315,14 +317,6 @@ impl Exchanges {
         exchange.rtt_ns = Some(time_ns);
         exchange.frame_response = Some(at.frame);
         self.sample(id, Timing::Rtt, time_ns);
-    }
-
-    /// The exchange carries on a publication of another session, `delay_ns` after it.
-    pub fn deliver(&mut self, id: ExchangeId, publication: u64, delay_ns: i64) {
-        let Some(exchange) = self.get_mut(id) else { return };
-        exchange.parent = Some(publication);
-        exchange.delay_ns = Some(delay_ns);
-        self.sample(id, Timing::Delay, delay_ns);
     }
 
     /// The time since the event before it that it is compared with (notification, poll).

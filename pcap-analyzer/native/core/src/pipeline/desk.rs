@@ -11,7 +11,8 @@ use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
 use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
-use crate::sessions::{without_message, Count, Entry, FieldSection, Kind, Rare, Words};
+use crate::sessions::{without_message, Count, FieldSection, Kind, Words};
+use crate::share::Share;
 use crate::span::Piece;
 use std::sync::Arc;
 
@@ -39,9 +40,9 @@ pub struct Rooms<'s> {
 
 impl<'s> Rooms<'s> {
     /// Rooms with nothing in them.
-    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink) -> Self {
+    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, share: Share) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
-        let (books, notes) = (Books::new(options), Notes::default());
+        let (books, notes) = (Books::new(options, share), Notes::default());
         Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
     }
 
@@ -53,7 +54,7 @@ impl<'s> Rooms<'s> {
     /// Passes on what the exchanges have to report.
     pub fn take_events(&mut self) {
         for event in self.exchanges.take_events() {
-            self.books.post_event(event);
+            self.books.event(&event);
         }
         self.hand_over_ended();
     }
@@ -148,7 +149,9 @@ impl Desk<'_, '_> {
     }
 
     fn leave_unassigned(&mut self, from: Side, headers: &Headers, bytes: u64, missing: u64) {
-        self.rooms.books.post_rare(self.session, from, Rare::Unassigned(without_message(headers, bytes), missing));
+        if let Some(session) = self.rooms.books.of(self.session) {
+            session.unassigned(from, &without_message(headers, bytes), missing);
+        }
     }
 
     /// Puts a message down in the books. Returns whether it counts as data.
@@ -156,15 +159,15 @@ impl Desk<'_, '_> {
     fn count(&mut self, message: &Message, placement: &Placement, from: Side) -> bool {
         let row = &message.row;
         let books = &mut self.rooms.books;
-        if let Some(words) = Words::of(message, self.told) {
-            books.post_rare(self.session, from, Rare::Tells(words));
+        if let (Some(words), Some(session)) = (Words::of(message, self.told), books.of(self.session)) {
+            session.tells(&words, from);
         }
-        if let Some(section) = FieldSection::of(message, placement) {
-            books.post(self.session, from, || Entry::FieldSection(section));
+        if let (Some(section), Some(session)) = (FieldSection::of(message, placement), books.of(self.session)) {
+            session.field_section(from, &section);
         }
+        self.rooms.exchanges.take_events().for_each(|event| books.event(&event));
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
-        let told = books.post_events(self.session, self.rooms.exchanges.take_events());
-        books.post(self.session, from, || Entry::Message(Count::new(message, kind, placement, told)))
+        books.message(self.session, from, &Count::new(message, kind, placement))
     }
 
     /// Whether a record was opened, so that what it holds is to be counted instead.

@@ -1,5 +1,6 @@
 //! The first half of the pass, in a thread of its own where a capture is not small: frames are read and opened down to their payloads.
 
+use super::routes::Routes;
 use crate::capture::{FileInfo, Frame, Source};
 use crate::envelope::{Opened, Opener};
 use crate::error::Error;
@@ -9,26 +10,31 @@ use crate::transport::{Seat, StreamTable};
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
-use std::sync::mpsc::{Receiver, SyncSender};
 
-/// Packets that travel together from the first half to the second.
+/// Packets that travel together from the first half to the second, where each thread takes its part of them.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Room for packets; it is written over again and again.
     packets: Vec<Arrival>,
     /// How many there are now.
     count: usize,
+    /// Where those of each part stand.
+    parts: Vec<Vec<u32>>,
     /// The payloads.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
     /// Packets that ICMP refuses.
-    pub refused: Vec<Refused>,
+    refused: Vec<Refused>,
+    /// Number of the frame that the first half has come to.
+    pub frame: u64,
+    /// Number of the first packet behind these, among all packets.
+    pub until: u64,
 }
 
 /// A packet that ICMP refuses.
 #[derive(Debug)]
 pub struct Refused {
-    /// Number of its stream among all streams.
-    pub place: u32,
+    /// Its stream.
+    pub seat: Seat,
     /// Why.
     pub why: &'static str,
     /// Which input the refusal came from.
@@ -42,6 +48,8 @@ pub struct Refused {
 pub struct Arrival {
     /// The packet.
     pub packet: Packet,
+    /// Its number among all packets.
+    pub order: u64,
     /// Its stream.
     pub seat: Seat,
     /// What tells it from the packet before it, see [`digest`].
@@ -68,38 +76,54 @@ fn digest(packet: &Packet, payload: &[u8]) -> u64 {
 
 /// Bytes at a payload's start that count for its packet's digest.
 const DIGESTED: usize = 16;
-/// Packets in a batch: few enough to stay in the processor's cache.
-const PACKETS: usize = 256;
+/// Packets in a batch, for each part: few enough to stay in the processor's cache.
+const PACKETS: usize = 512;
 /// Payload bytes in a batch.
 const BYTES: usize = 1 << 17;
 /// Two frames further apart than this in time are worth a note.
 const DAY_NS: u64 = 86_400_000_000_000;
 
 impl Batch {
-    /// The packets.
-    pub fn packets(&self) -> &[Arrival] {
-        self.packets.get(..self.count).unwrap_or_default()
+    /// Where the packets of a part stand.
+    pub fn places(&self, part: u32) -> &[u32] {
+        self.parts.get(part as usize).map_or(&[], Vec::as_slice)
     }
 
-    const fn is_full(&self) -> bool {
-        self.count >= PACKETS || self.bytes.len() >= BYTES || self.refused.len() >= PACKETS
+    /// The packets that stand in these places, with their payloads.
+    pub fn packets<'a>(&'a self, places: &'a [u32]) -> impl Iterator<Item = (&'a Arrival, &'a [u8])> + Clone {
+        let arrivals = places.iter().filter_map(|&place| self.packets.get(place as usize));
+        arrivals.map(|arrival| (arrival, self.bytes.get(arrival.range.clone()).unwrap_or(&[])))
+    }
+
+    /// The packets of a part that ICMP refuses.
+    pub fn refused(&self, part: u32) -> impl Iterator<Item = &Refused> {
+        self.refused.iter().filter(move |refused| refused.seat.part == part)
+    }
+
+    fn is_full(&self) -> bool {
+        let packets = PACKETS * self.parts.len();
+        self.count >= packets || self.bytes.len() >= BYTES || self.refused.len() >= packets
     }
 
     /// Opens a frame to where the next packet stands.
     #[inline]
-    fn open(&mut self, frame: &Frame<'_>, opener: &mut Opener, table: &mut StreamTable, notes: &mut Notes) -> Option<OtherFrame> {
+    fn open(&mut self, frame: &Frame<'_>, opening: &mut Opening, notes: &mut Notes) -> Option<OtherFrame> {
         if self.count == self.packets.len() {
             self.packets.push(Arrival::default());
         }
         let arrival = self.packets.get_mut(self.count)?;
-        match opener.open(frame, notes, &mut arrival.packet) {
+        match opening.opener.open(frame, notes, &mut arrival.packet) {
             Opened::Packet(payload) => {
-                arrival.seat = table.seat(&arrival.packet);
-                arrival.digest = digest(&arrival.packet, payload);
+                let packet = &arrival.packet;
+                opening.table.seat(packet, || opening.routes.part(packet, payload), &mut arrival.seat);
+                arrival.digest = digest(packet, payload);
+                arrival.order = self.until;
                 arrival.range.start = self.bytes.len();
                 self.bytes.extend_from_slice(payload);
                 arrival.range.end = self.bytes.len();
+                self.parts.get_mut(arrival.seat.part as usize)?.push(u32::try_from(self.count).ok()?);
                 self.count += 1;
+                self.until += 1;
                 None
             }
             Opened::Held => None,
@@ -107,12 +131,22 @@ impl Batch {
         }
     }
 
-    /// Makes it empty, to be filled again.
-    pub fn clear(&mut self) {
+    /// Makes it empty, to be filled again behind packets up to `until`.
+    fn clear(&mut self, parts: u32, until: u64) {
         self.count = 0;
+        self.parts.resize(parts as usize, Vec::new());
+        self.parts.iter_mut().for_each(Vec::clear);
         self.bytes.clear();
         self.refused.clear();
+        self.until = until;
     }
+}
+
+/// What opens frames, and knows the streams.
+struct Opening {
+    opener: Opener,
+    table: StreamTable,
+    routes: Routes,
 }
 
 /// Frames that end below or beside UDP and TCP, by protocol: frames and bytes on the wire.
@@ -132,21 +166,22 @@ pub struct FrontOutcome {
 /// The first half at work.
 pub struct Front {
     source: Box<dyn Source>,
-    opener: Opener,
-    table: StreamTable,
+    opening: Opening,
     outcome: FrontOutcome,
+    /// Packets so far.
+    packets: u64,
     time_before_ns: Option<i64>,
     is_ended: bool,
 }
 
 impl Front {
     /// At the start of a source.
-    pub fn new(source: Box<dyn Source>) -> Self {
+    pub fn new(source: Box<dyn Source>, routes: Routes) -> Self {
         Self {
             source,
-            opener: Opener::default(),
-            table: StreamTable::default(),
+            opening: Opening { opener: Opener::default(), table: StreamTable::default(), routes },
             outcome: FrontOutcome::default(),
+            packets: 0,
             time_before_ns: None,
             is_ended: false,
         }
@@ -162,7 +197,7 @@ impl Front {
         self.is_ended
     }
 
-    /// Fills an empty batch. None where the source has ended.
+    /// Fills a batch anew. None where the source has ended.
     ///
     /// # Errors
     /// Where nothing can be read of any input.
@@ -170,6 +205,7 @@ impl Front {
         if self.is_ended {
             return Ok(None);
         }
+        batch.clear(self.opening.routes.parts(), self.packets);
         while !batch.is_full() {
             let next = self.source.next_frame();
             let frame = match &next {
@@ -184,32 +220,21 @@ impl Front {
             if jump_ns > DAY_NS {
                 self.outcome.notes.add(TIME_JUMP, None, frame.file, frame.number, || format!("{} days", jump_ns / DAY_NS));
             }
-            let Some(other) = batch.open(frame, &mut self.opener, &mut self.table, &mut self.outcome.notes) else { continue };
+            batch.frame = frame.number;
+            let Some(other) = batch.open(frame, &mut self.opening, &mut self.outcome.notes) else { continue };
             count(&mut self.outcome.others, &other);
             let Some(refusal) = other.refuses else { continue };
-            if let Some(place) = self.table.find(&refusal.source, &refusal.destination, refusal.is_tcp) {
-                batch.refused.push(Refused { place, why: refusal.why, file: frame.file, frame: frame.number });
+            if let Some(seat) = self.opening.table.find(&refusal.source, &refusal.destination, refusal.is_tcp) {
+                batch.refused.push(Refused { seat, why: refusal.why, file: frame.file, frame: frame.number });
             }
         }
+        self.packets = batch.until;
         Ok(Some(batch))
-    }
-
-    /// Fills batches to the source's end and sends them on; empty ones come back by `spare`. Ends early where nobody takes them any more.
-    ///
-    /// # Errors
-    /// Where nothing can be read of any input.
-    pub fn run(mut self, batches: &SyncSender<Batch>, spare: &Receiver<Batch>) -> Result<FrontOutcome, Error> {
-        while let Some(batch) = self.fill(spare.try_recv().unwrap_or_default())? {
-            if batches.send(batch).is_err() {
-                break;
-            }
-        }
-        Ok(self.finish())
     }
 
     /// What it knows when the capture has ended.
     pub fn finish(self) -> FrontOutcome {
-        let Self { source, mut opener, mut outcome, .. } = self;
+        let Self { source, opening: Opening { mut opener, .. }, mut outcome, .. } = self;
         for unfinished in opener.unfinished(&mut outcome.notes) {
             let (frames, bytes) = outcome.others.entry(unfinished.protocol).or_default();
             *frames += unfinished.frames;
@@ -233,9 +258,10 @@ mod tests {
     #[test]
     fn a_batch_is_bounded_where_frames_only_refuse_packets_too() {
         let mut batch = Batch::default();
+        batch.clear(1, 0);
         let refused = (0..).take_while(|&place| {
             let has_room = !batch.is_full();
-            batch.refused.push(Refused { place, why: "port unreachable", file: 0, frame: 1 });
+            batch.refused.push(Refused { seat: Seat { place, ..Seat::default() }, why: "port unreachable", file: 0, frame: 1 });
             has_room
         });
 

@@ -1,10 +1,12 @@
-//! The one pass: source, rooms in order, sinks that were asked for. Of a capture that is not small frames are read and opened in one thread, messages
-//! found in another, and sums added up in a third.
+//! The one pass: source, rooms in order, sinks that were asked for. Of a capture that is not small frames are read and opened in one thread; messages are
+//! found, and sums added up, in another, or, where nobody wants rows in their order, in several, each of which has its own part of the streams.
 
 mod back;
 mod books;
 mod desk;
+mod feed;
 mod front;
+mod routes;
 mod single;
 pub mod tables;
 
@@ -13,19 +15,22 @@ pub use single::decode;
 
 use crate::capture::{self, FileInfo, Input, Source};
 use crate::error::{Error, ErrorKind};
+use crate::exchanges::{Event, Linker};
 use crate::message::Side;
 use crate::note::{self, Notes};
 use crate::pdml::Pdml;
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
-use back::Back;
-use books::Post;
+use crate::share::Share;
+use back::{Back, Closed, Duty};
+use feed::Feed;
 use front::{Batch, Front, FrontOutcome};
+use routes::Routes;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{channel, sync_channel};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What the user chose.
 #[derive(Debug, Clone, Default)]
@@ -50,34 +55,13 @@ pub struct Options {
     pub tshark: Option<Vec<String>>,
     /// Whether only the frames count that tshark writes: it was given a display filter.
     pub is_filtered: bool,
-    /// The part of the rows that is wanted, where several passes share them.
+    /// The part of the rows that is wanted, by session, where several passes share them. Each pass reads all of the capture, so that numbers, and links
+    /// between sessions, are those of a pass that is not shared.
     pub share: Option<Share>,
+    /// How many threads find messages, where there are no rows whose order matters; none to choose by the machine.
+    pub threads: Option<u32>,
     /// Number of the frame that the pass has come to, for whoever shows progress.
     pub frame: Arc<AtomicU64>,
-}
-
-/// One of several parts of a capture's messages and exchanges: those of every so many'th session. Each pass reads all of the capture, so that numbers,
-/// and links between sessions, are those of a pass that is not shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    index: u32,
-    count: u32,
-}
-
-impl Share {
-    /// Part `index`, from 0, of `count` parts, where there is such a one.
-    #[must_use]
-    pub const fn new(index: u32, count: u32) -> Option<Self> {
-        if index < count {
-            Some(Self { index, count })
-        } else {
-            None
-        }
-    }
-
-    const fn has(self, session: u32) -> bool {
-        session % self.count == self.index
-    }
 }
 
 impl Options {
@@ -85,6 +69,17 @@ impl Options {
     #[inline]
     fn shares(&self, session: u32) -> bool {
         self.share.is_none_or(|share| share.has(session))
+    }
+
+    /// Into how many parts the sessions may be divided, so that as many threads find messages: one, where what one session has decides what another's
+    /// row is.
+    fn parts(&self) -> u32 {
+        let has_rows = self.wants_messages || self.wants_exchanges;
+        if has_rows || self.tshark.is_some() || self.choices.stop_after.is_some() {
+            return 1;
+        }
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.unwrap_or_else(|| u32::try_from(cores()).unwrap_or(THREADS)).clamp(1, THREADS)
     }
 
     /// Whether rows of a session's messages are wanted.
@@ -132,11 +127,11 @@ pub struct Outcome {
     pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
 }
 
-/// Batches on their way from the first thread to the second. A capture of no more packets than are in so many is read in one thread: others would not
+/// Batches on their way from the first thread to the others. A capture of no more packets than are in so many is read in one thread: others would not
 /// be at work before it ends.
 const BATCHES: usize = 16;
-/// Batches on their way to the third. Few and large ones: a thread that sleeps and is woken for each costs more than it gains.
-const POSTED: usize = 2;
+/// Threads that find messages, at most: one alone reads for all of them.
+const THREADS: u32 = 4;
 
 /// Reads captures from one end to the other.
 ///
@@ -151,47 +146,65 @@ pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result
 /// # Errors
 /// Where nothing can be read of any input.
 pub fn run_source(source: Box<dyn Source>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
-    let mut front = Front::new(source);
+    let parts = options.parts();
+    let mut front = Front::new(source, Routes::new(options, parts));
     let mut begun = Vec::new();
     while begun.len() < BATCHES {
         let Some(batch) = front.fill(Batch::default())? else { break };
         begun.push(batch);
     }
-    let names = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
     let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
-    let mut back = Back::new(options, names, sink, pdml);
-    begun.iter().for_each(|batch| back.take(batch));
-    drop(begun);
-    let front = if front.is_ended() || back.is_closed() { front.finish() } else { in_threads(front, &mut back, options)? };
-    let mut outcome = back.finish()?;
-    outcome.join(front);
-    Ok(outcome)
+    let files: Vec<Arc<str>> = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
+    let shares = || (0..parts).filter_map(|index| Share::new(index, parts));
+    let linker = (parts > 1).then(|| Mutex::new(Linker::new(shares())));
+    let mut duties = shares().map(|share| Duty { options, files: files.clone(), share, linker: linker.as_ref() });
+    let Some(first) = duties.next() else { return Err(broken()) };
+    let (front, closed) = if front.is_ended() {
+        let mut closed = vec![in_turn(Back::new(first, sink, pdml), &begun)?];
+        for duty in duties {
+            closed.push(in_turn(Back::new(duty, &mut NoRows, None), &begun)?);
+        }
+        (front.finish(), closed)
+    } else {
+        in_threads(front, begun, Back::new(first, sink, pdml), duties.collect())?
+    };
+    let events = linker.and_then(|linker| linker.into_inner().ok()).into_iter().flat_map(Linker::finish);
+    Ok(Outcome::of(front, closed, events))
 }
 
-/// The rest of a capture: one thread reads, this one finds messages, and where nobody wants their rows another one keeps the books.
-fn in_threads(front: Front, back: &mut Back<'_>, options: &Options) -> Result<FrontOutcome, Error> {
-    let (batches, arriving) = sync_channel::<Batch>(BATCHES);
-    let (back_again, spare) = channel::<Batch>();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(move || front.run(&batches, &spare));
-        let (postings, posted) = sync_channel(POSTED);
-        let (emptied, spare) = channel();
-        let sessions = if options.wants_messages { None } else { back.books().hand_over(Post { batches: postings, spare }) };
-        let keeper = sessions.map(|sessions| scope.spawn(move || books::keep(sessions, &posted, &emptied)));
-        for mut batch in arriving {
-            back.take(&batch);
-            batch.clear();
-            let _ = back_again.send(batch);
-            if back.is_closed() {
-                break;
-            }
+/// Takes what batches have for one part of the sessions.
+fn in_turn(mut back: Back<'_>, batches: &[Batch]) -> Result<Closed, Error> {
+    batches.iter().for_each(|batch| back.take(batch));
+    back.finish()
+}
+
+/// A capture that is not small: this thread, and one more for each other part of the sessions, find messages and add up. Where there is one part, another
+/// thread reads.
+fn in_threads<'s>(front: Front, begun: Vec<Batch>, first: Back<'_>, others: Vec<Duty<'s>>) -> Result<(FrontOutcome, Vec<Closed>), Error> {
+    let feed = Feed::new(front, begun, 1 + others.len());
+    let closed = std::thread::scope(|scope| {
+        let reader = others.is_empty().then(|| scope.spawn(|| feed.fill_all()));
+        let at_work: Vec<_> = others.into_iter().map(|duty| scope.spawn(|| take_all(Back::new(duty, &mut NoRows, None), &feed))).collect();
+        let mut closed = vec![take_all(first, &feed)];
+        closed.extend(at_work.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))));
+        let read = reader.map_or(Ok(()), |reader| reader.join().unwrap_or_else(|_| Err(broken())));
+        read.and_then(|()| closed.into_iter().collect::<Result<Vec<Closed>, Error>>())
+    })?;
+    Ok((feed.finish(), closed))
+}
+
+/// Takes what the batches have for one part of the sessions.
+fn take_all(mut back: Back<'_>, feed: &Feed) -> Result<Closed, Error> {
+    let member = feed.member(back.part());
+    while let Some(batch) = member.next()? {
+        back.take(&batch);
+        member.give_back(batch);
+        if back.is_closed() {
+            break;
         }
-        if let Some(keeper) = keeper {
-            back.books().flush();
-            back.books().take_back(keeper.join().map_err(|_| broken())?);
-        }
-        reader.join().unwrap_or_else(|_| Err(broken()))
-    })
+    }
+    drop(member);
+    back.finish()
 }
 
 fn broken() -> Error {
@@ -213,13 +226,26 @@ const fn failed(kind: ErrorKind, path: String, cause: String, remedy: &'static s
 }
 
 impl Outcome {
+    /// What both halves know, the second one by parts, and what was told when all parts had ended.
+    fn of(front: FrontOutcome, closed: Vec<Closed>, events: impl Iterator<Item = Event>) -> Self {
+        let mut outcome = Self::default();
+        let mut sums = Vec::new();
+        for part in closed {
+            outcome.messages += part.messages;
+            outcome.notes.absorb(part.notes);
+            add_all(&mut outcome.others, part.others);
+            add_all(&mut outcome.unmatched_ports, part.unmatched_ports);
+            sums.push(part.sums);
+        }
+        outcome.sessions = Sessions::of(sums, events, &mut outcome.notes);
+        outcome.note_sessions();
+        outcome.join(front);
+        outcome
+    }
+
     /// Takes in what the first half knows.
     fn join(&mut self, front: FrontOutcome) {
-        for (protocol, (frames, bytes)) in front.others {
-            let sums = self.others.entry(protocol).or_default();
-            sums.0 += frames;
-            sums.1 += bytes;
-        }
+        add_all(&mut self.others, front.others);
         self.notes.absorb(front.notes);
         for (number, file) in front.files.iter().enumerate() {
             self.note_file(u16::try_from(number).unwrap_or(u16::MAX), file);
@@ -241,6 +267,15 @@ impl Outcome {
             let kind = if damage.kind == crate::error::ErrorKind::CutShort { note::CUT_SHORT } else { note::DAMAGED };
             add(kind, 1, damage.to_string());
         }
+    }
+}
+
+/// Adds frames and bytes to those that are known.
+fn add_all<K: Ord>(sums: &mut BTreeMap<K, (u64, u64)>, more: BTreeMap<K, (u64, u64)>) {
+    for (key, (frames, bytes)) in more {
+        let sums = sums.entry(key).or_default();
+        sums.0 += frames;
+        sums.1 += bytes;
     }
 }
 

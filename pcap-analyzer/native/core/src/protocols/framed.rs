@@ -16,7 +16,7 @@ pub const FRAMED: Protocol = Protocol {
     carries: None,
     ports: &[],
     probe: |_| Likely::No,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |decoding: &Decoding| Box::new(Framed(decoding.framing)),
     pairing: || Box::new(Alone),
     wireshark: &[],

@@ -151,6 +151,9 @@ pub enum Carrier {
     Stream,
 }
 
+/// Finds where a connection ID begins in a datagram.
+pub type FindConnectionId = fn(&[u8]) -> Option<&[u8]>;
+
 /// One protocol.
 pub struct Protocol {
     /// Wireshark's filter name: "coap".
@@ -170,7 +173,7 @@ pub struct Protocol {
     /// Looks at the first bytes of a stream's direction, or at a datagram.
     pub probe: fn(&[u8]) -> Likely,
     /// What stands where a connection ID does, in a datagram that may begin with one: by it a peer is known whose address has changed.
-    pub connection_id: fn(&[u8]) -> Option<&[u8]>,
+    pub connection_id: Option<FindConnectionId>,
     /// Makes a decoder for a conversation.
     pub decoder: fn(&Decoding) -> Box<dyn Decoder>,
     /// Makes a pairing for a conversation.

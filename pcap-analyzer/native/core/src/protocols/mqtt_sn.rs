@@ -19,7 +19,7 @@ pub const MQTT_SN: Protocol = Protocol {
     carries: None,
     ports: &[Port::Udp(1883), Port::Udp(1884)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<MqttSn>::default(),
     pairing: || Box::<Flows>::default(),
     wireshark: &[

@@ -20,7 +20,7 @@ pub const XMPP: Protocol = Protocol {
     carries: None,
     ports: &[Port::Tcp(5222), Port::Tcp(5269), Port::Tls(5222), Port::Tls(5223), Port::Tls(5269)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::new(Xmpp),
     pairing: || Box::<Stanzas>::default(),
     wireshark: &[("xmpp.iq", "kind"), ("xmpp.message", "kind"), ("xmpp.presence", "kind"), ("xmpp.type", "variant")],

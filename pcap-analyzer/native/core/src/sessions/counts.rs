@@ -149,7 +149,7 @@ impl Choices {
 impl Session {
     /// A session that begins.
     #[must_use]
-    pub(super) fn new(number: u32, begins: &Beginning) -> Self {
+    pub(crate) fn new(number: u32, begins: &Beginning) -> Self {
         let [frame_first, frame_last] = begins.frames;
         let row = crate::schema::sessions::Row {
             session: number,
@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// What its records hold is of `protocol`; where they were opened, what is known of the security protocol is its protection.
-    pub(super) fn carries(&mut self, protocol: &'static str, is_opened: bool) {
+    pub(crate) fn carries(&mut self, protocol: &'static str, is_opened: bool) {
         self.row.protocol = protocol;
         if is_opened && self.row.security.get().is_none() {
             let words: Vec<&str> = [self.row.version.get(), self.row.cipher_suite.get()].into_iter().flatten().collect();
@@ -204,7 +204,7 @@ impl Session {
     /// Reads a little of everything here that counting writes to.
     #[inline]
     #[must_use]
-    pub(super) fn touch(&self, from: Side) -> u64 {
+    pub(crate) fn touch(&self, from: Side) -> u64 {
         let direction = self.directions.get(from.index());
         self.row.messages ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
     }
@@ -212,7 +212,7 @@ impl Session {
     /// The same of what it points to.
     #[inline]
     #[must_use]
-    pub(super) fn touch_lists(&self) -> u64 {
+    pub(crate) fn touch_lists(&self) -> u64 {
         let samples = self.samples.iter().fold(0, |some, samples| some ^ samples.retransmitted);
         let timings = self.timings.last().map_or(0, |(timing, _)| *timing as u64);
         u64::from(samples) ^ timings ^ self.kinds.last().map_or(0, |kind| kind.messages)
@@ -226,13 +226,9 @@ impl Session {
         }
     }
 
-    /// Counts a message. Returns whether it counts as data.
+    /// Counts a message, after what exchanges tell of it. Returns whether it counts as data.
     #[inline]
-    pub(super) fn message(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
-        count.told.samples().iter().for_each(|sample| self.sample(sample));
-        if let Some(outcome) = count.told.ended {
-            self.ended(outcome);
-        }
+    pub(crate) fn message(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
         if self.is_stopped() || self.is_behind_stop(from, count.exchange) {
             self.row.messages_after_stop += 1;
             return false;
@@ -336,7 +332,7 @@ impl Session {
     }
 
     /// Takes from a message what the session's row tells in words.
-    pub(super) fn tells(&mut self, words: &Words, from: Side) {
+    pub(crate) fn tells(&mut self, words: &Words, from: Side) {
         if self.is_stopped() {
             return;
         }
@@ -380,13 +376,12 @@ impl Session {
 
     /// Counts a frame, or a part of one, that carries no message: SYN, bare ACK, retransmission.
     #[inline]
-    pub(super) fn control(&mut self, from: Side, control: &Control) {
+    pub(crate) fn control(&mut self, from: Side, control: &Control) {
         match control.why {
             Why::Empty => {}
             Why::Retransmission => self.row.tcp_retransmissions += 1,
             Why::CapturedTwice => self.row.captured_twice += 1,
         }
-        self.sample(&control.sample);
         if self.is_stopped() {
             return;
         }
@@ -399,8 +394,13 @@ impl Session {
         direction.since_time2.add(&control.parts);
     }
 
+    /// Counts a segment that filled a hole behind which others waited.
+    pub(crate) fn out_of_order(&mut self) {
+        self.row.tcp_out_of_order += 1;
+    }
+
     /// Counts frames without a message that came before the session.
-    pub(super) fn before(&mut self, from: Side, parts: &PartSums, frames: u64) {
+    pub(crate) fn before(&mut self, from: Side, parts: &PartSums, frames: u64) {
         self.row.control_frames += frames;
         let direction = self.direction(from);
         direction.control_frames += frames;
@@ -409,7 +409,7 @@ impl Session {
     }
 
     /// Counts header fields of a message, where that counts.
-    pub(super) fn field_section(&mut self, from: Side, section: &FieldSection) {
+    pub(crate) fn field_section(&mut self, from: Side, section: &FieldSection) {
         if self.is_stopped() || self.is_behind_stop(from, section.exchange) {
             return;
         }
@@ -417,8 +417,9 @@ impl Session {
         self.row.field_block_bytes += u64::from(section.block_bytes);
     }
 
-    /// Counts bytes of the stream that belong to no message.
-    pub(super) fn unassigned(&mut self, from: Side, parts: &PartSums) {
+    /// Counts bytes of the stream that belong to no message, and how many are not in the capture.
+    pub(crate) fn unassigned(&mut self, from: Side, parts: &PartSums, missing: u64) {
+        self.row.lost_bytes += missing;
         if self.is_stopped() {
             return;
         }
@@ -438,14 +439,26 @@ impl Session {
         add(self.direction(from).publisher_parts.get_or_insert_default(), parts);
     }
 
+    /// Its kinds have other numbers from now on: `numbers` by those until now.
+    pub(super) fn renumber_kinds(&mut self, numbers: &[KindId]) {
+        self.kinds.iter_mut().for_each(|count| count.kind = Kinds::renumber(count.kind, numbers));
+    }
+
+    /// Sessions have other numbers from now on.
+    pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        self.row.session = number(self.row.session);
+        self.publishers.iter_mut().for_each(|publisher| *publisher = number(*publisher));
+        self.publishers.sort_unstable();
+    }
+
     /// Bytes by which an MQTT session was opened.
-    pub(super) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = PartSums> + 'a {
+    pub(crate) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = PartSums> + 'a {
         let is_opening = |count: &&KindCount| kinds.get(count.kind).is_some_and(|kind| matches!(kind.kind, "CONNECT" | "CONNACK"));
         self.kinds.iter().filter(is_opening).map(|count| count.parts.get())
     }
 
     /// Adds more bytes of the publishers' legs.
-    pub(super) fn add_publishers(&mut self, parts: &PartSums) {
+    pub(crate) fn add_publishers(&mut self, parts: &PartSums) {
         if let Some(sums) = self.directions.iter_mut().find_map(|direction| direction.publisher_parts.as_deref_mut()) {
             add_sums(sums, parts);
         }
@@ -504,7 +517,7 @@ impl Session {
 
     /// Takes in what the exchanges report, or TCP.
     #[inline]
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, event: &Event) {
         match *event {
             Event::Sample { ref sample, .. } => self.sample(sample),
             Event::Ended { outcome, .. } => self.ended(outcome),

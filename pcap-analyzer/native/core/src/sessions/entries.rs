@@ -1,22 +1,10 @@
-//! What is put down in the books of sessions: small, so that it can be handed from thread to thread.
+//! What is put down in the books of sessions.
 
-use super::bytes::PartSums;
 use super::kinds::KindId;
-use crate::exchanges::{Acknowledgement, Event, Outcome, Placement, Sample, Timing};
-use crate::message::{is_same_word, Message, Parts, Side};
+use crate::exchanges::{Acknowledgement, Placement};
+use crate::message::{is_same_word, Message, Parts};
 use crate::packet::Endpoint;
 use std::sync::Arc;
-
-/// One line of the books.
-#[derive(Debug, Clone, Copy)]
-pub struct Posting {
-    /// The session it is about.
-    pub session: u32,
-    /// Who sent what it tells of.
-    pub from: Side,
-    /// What it tells.
-    pub entry: Entry,
-}
 
 /// What is known of a session when it begins: see the table `sessions`.
 #[derive(Debug)]
@@ -39,38 +27,8 @@ pub struct Beginning {
     pub frames: [u64; 2],
     /// Time of its first frame.
     pub time_ns: i64,
-}
-
-/// What is put down. Plain values, so that a line can be written where another one was, without anything to be freed there.
-#[derive(Debug, Clone, Copy)]
-pub enum Entry {
-    /// A message.
-    Message(Count),
-    /// A frame, or a part of one, that carries no message.
-    Control(Control),
-    /// A segment filled a hole behind which others waited.
-    OutOfOrder,
-    /// Header fields of a message.
-    FieldSection(FieldSection),
-    /// What an exchange tells, or TCP.
-    Event(Event),
-    /// What its records hold is of this protocol; and, where they were opened, what is known of the security protocol is its protection.
-    Carries(&'static str, bool),
-    /// What is seldom put down stands beside the lines, in their order.
-    Rare,
-}
-
-/// What is seldom put down.
-#[derive(Debug)]
-pub enum Rare {
-    /// The session begins.
-    Begins(Beginning),
-    /// Words that messages tell about the session.
-    Tells(Words),
-    /// Frames without a message that came before the session began.
-    Before(PartSums, u64),
-    /// Bytes of the stream that belong to no message, and how many are not in the capture.
-    Unassigned(PartSums, u64),
+    /// Number among all packets of the one that showed its protocol: sessions are numbered in this order.
+    pub order: u64,
 }
 
 /// A frame, or a part of one, that carries no message: SYN, bare ACK, retransmission.
@@ -86,8 +44,6 @@ pub struct Control {
     pub time_ns: i64,
     /// Why it carries none.
     pub why: Why,
-    /// A time that it completes.
-    pub sample: Sample,
 }
 
 /// Bytes of a message's header fields.
@@ -133,57 +89,6 @@ pub struct Count {
     pub time_ns: i64,
     /// Number of its exchange, from 1 on; 0 where it has none.
     pub exchange: u64,
-    /// What it completes.
-    pub told: Told,
-}
-
-/// What exchanges, and TCP, tell as a message is placed. Its fields, and those of a [`Sample`], stand in as little room as they take.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
-    timing: Option<Timing>,
-    is_retransmitted: bool,
-    /// Whether `tcp_ack_ns` is one.
-    is_tcp_ack: bool,
-    /// How the message ends an exchange.
-    pub ended: Option<Outcome>,
-    kind: &'static str,
-    time_ns: i64,
-    tcp_ack_ns: i64,
-}
-
-impl Told {
-    /// Takes in what is of the message's session; gives back what there is no room for.
-    #[inline]
-    pub fn take(&mut self, event: Event, session: u32) -> Option<Event> {
-        match event {
-            Event::Sample { session: of, sample } if of == session => return self.take_sample(&sample).then_some(event),
-            Event::Ended { session: of, outcome } if of == session && self.ended.is_none() => self.ended = Some(outcome),
-            other => return Some(other),
-        }
-        None
-    }
-
-    /// Returns whether there is no room for it.
-    #[inline]
-    fn take_sample(&mut self, sample: &Sample) -> bool {
-        if sample.timing == Some(Timing::TcpAck) && !self.is_tcp_ack {
-            (self.is_tcp_ack, self.tcp_ack_ns) = (true, sample.time_ns);
-        } else if self.timing.is_none() {
-            (self.timing, self.is_retransmitted) = (sample.timing, sample.is_retransmitted);
-            (self.kind, self.time_ns) = (sample.kind, sample.time_ns);
-        } else {
-            return true;
-        }
-        false
-    }
-
-    /// The times that the message completes, TCP's first.
-    #[inline]
-    pub fn samples(&self) -> [Sample; 2] {
-        let tcp_ack = Sample { timing: self.is_tcp_ack.then_some(Timing::TcpAck), time_ns: self.tcp_ack_ns, ..Sample::default() };
-        let Self { timing, kind, time_ns, is_retransmitted, .. } = *self;
-        [tcp_ack, Sample { timing, kind, time_ns, is_retransmitted }]
-    }
 }
 
 /// Yes and no of a message, as bits.
@@ -230,10 +135,10 @@ impl Is {
 }
 
 impl Count {
-    /// What counts of a message, with what it completes.
+    /// What counts of a message.
     #[inline]
     #[must_use]
-    pub fn new(message: &Message, kind: KindId, placement: &Placement, told: Told) -> Self {
+    pub fn new(message: &Message, kind: KindId, placement: &Placement) -> Self {
         let row = &message.row;
         let hides = message.facts.is_encrypted && !message.facts.is_handshake;
         Self {
@@ -246,7 +151,6 @@ impl Count {
             frame: row.frame,
             time_ns: row.time_ns,
             exchange: exchange_of(placement),
-            told,
         }
     }
 }
@@ -311,35 +215,5 @@ impl Words {
             cipher_suite,
             alpn,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn measured(session: u32, timing: Timing, time_ns: i64) -> Event {
-        Event::Sample { session, sample: Sample { timing: Some(timing), time_ns, ..Sample::default() } }
-    }
-
-    #[test]
-    fn a_message_takes_along_a_time_of_tcp_one_of_its_exchange_and_the_exchanges_end() {
-        let mut told = Told::default();
-        let ended = Event::Ended { session: 1, outcome: Outcome::Complete };
-        let events = [measured(1, Timing::TcpAck, 5), measured(1, Timing::AckAndRtt, 7), ended];
-
-        assert_eq!([None; 3], events.map(|event| told.take(event, 1)));
-        assert_eq!([Some(Timing::TcpAck), Some(Timing::AckAndRtt)], told.samples().map(|sample| sample.timing));
-        assert_eq!(([5, 7], Some(Outcome::Complete)), (told.samples().map(|sample| sample.time_ns), told.ended));
-    }
-
-    #[test]
-    fn what_is_of_others_or_has_no_room_is_given_back() {
-        let mut told = Told::default();
-        told.take(measured(1, Timing::Interval, 3), 1);
-        let events = [measured(2, Timing::Rtt, 4), measured(1, Timing::Rtt, 4), Event::Undelivered { session: 1, publications: 2 }];
-
-        assert_eq!(events.map(Some), events.map(|event| told.take(event, 1)));
-        assert_eq!([None, Some(Timing::Interval)], told.samples().map(|sample| sample.timing));
     }
 }

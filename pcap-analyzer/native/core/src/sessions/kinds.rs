@@ -1,4 +1,4 @@
-//! Kinds of messages by number: sums by kind are found by it, and postings stay small.
+//! Kinds of messages by number: sums by kind are found by it.
 
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -58,6 +58,16 @@ impl Kinds {
         let number = KindId(u16::try_from(at).unwrap_or(u16::MAX));
         self.by_place.insert(place, number);
         number
+    }
+
+    /// All kinds in the order of their numbers.
+    pub fn all(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.kinds.iter().copied()
+    }
+
+    /// What a number is among others, `numbers` by the numbers here.
+    pub(super) fn renumber(number: KindId, numbers: &[KindId]) -> KindId {
+        numbers.get(usize::from(number.0)).copied().unwrap_or(number)
     }
 
     /// The kind of a number.

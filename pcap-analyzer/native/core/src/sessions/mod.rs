@@ -8,98 +8,92 @@ mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
 pub use counts::{without_message, Choices, Direction, KindCount, Session};
-pub use entries::{Beginning, Control, Count, Entry, FieldSection, Is, Posting, Rare, Told, Why, Words};
+pub use entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
 pub use kinds::{Kind, KindId, Kinds};
 pub use samples::Samples;
 
 use crate::arena::Arena;
-use crate::exchanges::Timing;
+use crate::exchanges::{Event, Timing};
 use crate::message::Side;
+use crate::note::Notes;
 use crate::schema::{directions, kinds as kinds_table, sessions, timings};
-use std::hint::black_box;
+use crate::share::Share;
+use rustc_hash::FxHashMap;
 
-/// All sessions of the capture.
-#[derive(Debug, Default)]
-pub struct Sessions {
+/// Sessions while packets come, all of them or a part: numbered among all, as far as other parts are not asked.
+#[derive(Debug)]
+pub struct Ledger {
     sessions: Arena<Session>,
-    choices: Choices,
-    kinds: Kinds,
+    share: Share,
+    /// See [`Beginning::order`].
+    orders: Vec<u64>,
 }
 
-impl Sessions {
+impl Ledger {
     /// No session yet.
     #[must_use]
-    pub fn new(choices: Choices) -> Self {
-        Self { choices, ..Self::default() }
+    pub fn new(share: Share) -> Self {
+        Self { sessions: Arena::default(), share, orders: Vec::new() }
+    }
+
+    /// Begins a session; returns its number.
+    pub fn begin(&mut self, begins: &Beginning) -> u32 {
+        self.orders.push(begins.order);
+        self.share.number(self.sessions.add(|place| Session::new(self.share.number(place), begins)))
     }
 
     /// A session by its number.
     #[inline]
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Session> {
-        self.sessions.get(number)
+        self.sessions.get(self.share.place(number))
+    }
+
+    /// A session by its number, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
+        self.sessions.get_mut(self.share.place(number))
+    }
+}
+
+/// All sessions of the capture.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    parts: Vec<Arena<Session>>,
+    /// Part and place of each session, in the order of their numbers.
+    places: Vec<(u32, u32)>,
+    kinds: Kinds,
+}
+
+impl Sessions {
+    /// A session by its number.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<&Session> {
+        let (part, place) = *self.places.get(number as usize)?;
+        self.parts.get(part as usize)?.get(place)
+    }
+
+    fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
+        let (part, place) = *self.places.get(number as usize)?;
+        self.parts.get_mut(part as usize)?.get_mut(place)
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sessions.len()
+        self.places.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.places.is_empty()
     }
 
     /// All sessions in the order of their numbers.
     pub fn all(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.iter()
-    }
-
-    /// Reads a little of what each of a few postings will need: the processor then fetches all of it at once, not one after the other, which makes
-    /// captures of many sessions faster.
-    pub fn touch(&self, postings: &[Posting]) {
-        for posting in postings {
-            black_box(self.get(posting.session).map(|session| session.touch(posting.from)));
-        }
-        for posting in postings {
-            black_box(self.get(posting.session).map(Session::touch_lists));
-        }
-    }
-
-    /// Puts down what a posting tells. Returns whether it is of a message that counts as data.
-    #[inline]
-    pub fn post(&mut self, posting: &Posting) -> bool {
-        let from = posting.from;
-        let Some(session) = self.sessions.get_mut(posting.session) else { return false };
-        match &posting.entry {
-            Entry::Message(count) => return session.message(count, from, &self.choices),
-            Entry::Control(control) => session.control(from, control),
-            Entry::Event(event) => session.take(event),
-            Entry::OutOfOrder => session.row.tcp_out_of_order += 1,
-            Entry::FieldSection(section) => session.field_section(from, section),
-            Entry::Carries(protocol, is_opened) => session.carries(protocol, *is_opened),
-            Entry::Rare => {}
-        }
-        false
-    }
-
-    /// Puts down what is seldom.
-    pub fn post_rare(&mut self, number: u32, from: Side, rare: Rare) {
-        if let Rare::Begins(begins) = &rare {
-            self.sessions.add(|number| Session::new(number, begins));
-        }
-        let Some(session) = self.sessions.get_mut(number) else { return };
-        match rare {
-            Rare::Begins(_) => {}
-            Rare::Tells(words) => session.tells(&words, from),
-            Rare::Before(parts, frames) => session.before(from, &parts, frames),
-            Rare::Unassigned(parts, missing) => {
-                session.row.lost_bytes += missing;
-                session.unassigned(from, &parts);
-            }
-        }
+        self.places.iter().filter_map(|(part, place)| self.parts.get(*part as usize)?.get(*place))
     }
 }
 
@@ -117,10 +111,41 @@ pub struct Total {
 }
 
 impl Sessions {
-    /// The capture has ended: kinds get their names, and the publishers' CONNECT and CONNACK count for the sessions of their subscribers (metrics.md,
+    /// The capture has ended: sessions of all parts, with the kinds of each part, are numbered as they began, in `notes` too; `events` are what was told
+    /// when all parts had ended. Kinds get their names, and the publishers' CONNECT and CONNACK count for the sessions of their subscribers (metrics.md,
     /// formula 4).
-    pub fn close(&mut self, kinds: Kinds) {
-        self.kinds = kinds;
+    #[must_use]
+    pub fn of(parts: Vec<(Ledger, Kinds)>, events: impl Iterator<Item = Event>, notes: &mut Notes) -> Self {
+        let mut all = Self::default();
+        let mut begun: Vec<(u64, u32, u32)> = Vec::new();
+        let mut ledgers: Vec<Ledger> = Vec::new();
+        for (part, (mut ledger, kinds)) in (0..).zip(parts) {
+            let numbers: Vec<KindId> = kinds.all().map(|kind| all.kinds.number(kind)).collect();
+            ledger.sessions.iter_mut().for_each(|session| session.renumber_kinds(&numbers));
+            begun.extend(ledger.orders.iter().zip(0..).map(|(order, place)| (*order, part, place)));
+            ledgers.push(ledger);
+        }
+        for event in events {
+            let of = ledgers.iter_mut().find(|ledger| ledger.share.has(event.session()));
+            of.and_then(|ledger| ledger.get_mut(event.session())).into_iter().for_each(|session| session.take(&event));
+        }
+        begun.sort_unstable();
+        all.places = begun.into_iter().map(|(_, part, place)| (part, place)).collect();
+        all.parts = ledgers.into_iter().map(|ledger| ledger.sessions).collect();
+        all.renumber(notes);
+        all.add_publishers();
+        all
+    }
+
+    /// Gives sessions their numbers among all, also where others name them.
+    fn renumber(&mut self, notes: &mut Notes) {
+        let numbers: FxHashMap<u32, u32> = self.all().map(|session| session.row.session).zip(0..).collect();
+        let number = |number| numbers.get(&number).copied().unwrap_or(number);
+        self.parts.iter_mut().flat_map(Arena::iter_mut).for_each(|session| session.renumber(number));
+        *notes = std::mem::take(notes).renumbered(number);
+    }
+
+    fn add_publishers(&mut self) {
         for number in 0..u32::try_from(self.len()).unwrap_or(u32::MAX) {
             let Some(session) = self.get(number) else { continue };
             let mut parts = PartSums::default();
@@ -128,7 +153,7 @@ impl Sessions {
             for opening in publishers.flat_map(|publisher| publisher.opening_parts(&self.kinds)) {
                 add_sums(&mut parts, &opening);
             }
-            if let Some(session) = self.sessions.get_mut(number) {
+            if let Some(session) = self.get_mut(number) {
                 session.add_publishers(&parts);
             }
         }
@@ -252,6 +277,8 @@ impl Session {
                 }
             }
         }
+        // they are told later where other threads are asked
+        measured.sort_by_key(|(name, _)| Timing::Delay.names().contains(name));
         measured.into_iter().map(|(name, kind)| self.timing_row(name, kind))
     }
 

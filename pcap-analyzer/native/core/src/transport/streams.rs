@@ -22,33 +22,43 @@ impl Key {
         }
         Self::V6((low.address, high.address, ports))
     }
+
+    fn is_tcp(&self) -> bool {
+        let (Self::V4((_, ports)) | Self::V6((_, _, ports))) = self;
+        ports & 1 == 1
+    }
 }
 
 /// Where a packet belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seat {
-    /// Number of the stream among all streams.
+    /// Which part of the streams its stream is of.
+    pub part: u32,
+    /// Number of the stream in its part.
     pub place: u32,
     /// The stream's index in Wireshark's count, where the packet opens it.
     pub opens: Option<u32>,
 }
 
-/// Finds the stream of a packet.
+/// A stream's part, and its number in there.
+type Home = (u32, u32);
+
+/// Finds the stream of a packet, in one of several parts.
 #[derive(Debug, Default)]
 pub struct StreamTable {
-    v4: FxHashMap<KeyV4, u32>,
-    v6: FxHashMap<KeyV6, u32>,
-    /// Sequence numbers of the SYN that the endpoints of each stream sent, the smaller endpoint's first.
-    syns: Vec<[Option<u32>; 2]>,
+    v4: FxHashMap<KeyV4, Home>,
+    v6: FxHashMap<KeyV6, Home>,
+    /// Sequence numbers of the SYN that the endpoints of each stream sent, the smaller endpoint's first; by part.
+    syns: Vec<Vec<[Option<u32>; 2]>>,
     udp_streams: u32,
     tcp_streams: u32,
 }
 
 impl StreamTable {
-    /// The stream of a packet. A SYN opens the port pair anew, by Wireshark's rule, where its sequence number is another than that of the SYN
-    /// before it.
+    /// Finds the stream of a packet and writes it where it is to stay; `part` is asked where a new one belongs. A SYN opens the port pair anew, by Wireshark's rule, where its sequence number is
+    /// another than that of the SYN before it.
     #[inline]
-    pub fn seat(&mut self, packet: &Packet) -> Seat {
+    pub fn seat(&mut self, packet: &Packet, part: impl FnOnce() -> u32, seat: &mut Seat) {
         let (source, destination) = (&packet.source, &packet.destination);
         let side = usize::from(source > destination);
         let (low, high) = if side == 0 { (source, destination) } else { (destination, source) };
@@ -58,20 +68,24 @@ impl StreamTable {
         };
         let key = Key::new(low, high, is_tcp);
         match self.get(&key) {
-            Some(place) if syn.is_none_or(|header| self.belongs(place, side, &header)) => Seat { place, opens: None },
-            _ => self.open(key, is_tcp, side, syn.as_ref()),
+            Some(home) if syn.is_none_or(|header| self.belongs(home, side, &header)) => {
+                (seat.part, seat.place) = home;
+                seat.opens = None;
+            }
+            _ => *seat = self.open(key, part(), side, syn.as_ref()),
         }
     }
 
     /// The stream between two endpoints, where there is one.
     #[must_use]
-    pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<u32> {
+    pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<Seat> {
         let (low, high) = if one > other { (other, one) } else { (one, other) };
-        self.get(&Key::new(low, high, is_tcp))
+        let (part, place) = self.get(&Key::new(low, high, is_tcp))?;
+        Some(Seat { part, place, opens: None })
     }
 
     #[inline]
-    fn get(&self, key: &Key) -> Option<u32> {
+    fn get(&self, key: &Key) -> Option<Home> {
         match key {
             Key::V4(key) => self.v4.get(key),
             Key::V6(key) => self.v6.get(key),
@@ -79,23 +93,30 @@ impl StreamTable {
         .copied()
     }
 
-    fn open(&mut self, key: Key, is_tcp: bool, side: usize, syn: Option<&TcpHeader>) -> Seat {
-        let count = if is_tcp { &mut self.tcp_streams } else { &mut self.udp_streams };
+    fn open(&mut self, key: Key, part: u32, side: usize, syn: Option<&TcpHeader>) -> Seat {
+        let count = if key.is_tcp() { &mut self.tcp_streams } else { &mut self.udp_streams };
         let opens = Some(*count);
         *count += 1;
-        let place = self.udp_streams + self.tcp_streams - 1;
-        self.syns.push([None; 2]);
-        syn.map(|header| self.belongs(place, side, header));
+        if self.syns.len() <= part as usize {
+            self.syns.resize_with(part as usize + 1, Vec::new);
+        }
+        let place = self.syns.get_mut(part as usize).map_or(0, |syns| {
+            syns.push([None; 2]);
+            u32::try_from(syns.len() - 1).unwrap_or(u32::MAX)
+        });
+        let home = (part, place);
+        syn.map(|header| self.belongs(home, side, header));
         match key {
-            Key::V4(key) => self.v4.insert(key, place),
-            Key::V6(key) => self.v6.insert(key, place),
+            Key::V4(key) => self.v4.insert(key, home),
+            Key::V6(key) => self.v6.insert(key, home),
         };
-        Seat { place, opens }
+        Seat { part, place, opens }
     }
 
     /// Whether a SYN belongs to this connection; its sequence number is remembered.
-    fn belongs(&mut self, place: u32, side: usize, header: &TcpHeader) -> bool {
-        let Some(known) = self.syns.get_mut(place as usize).and_then(|syns| syns.get_mut(side)) else { return true };
+    fn belongs(&mut self, (part, place): Home, side: usize, header: &TcpHeader) -> bool {
+        let syns = self.syns.get_mut(part as usize).and_then(|syns| syns.get_mut(place as usize));
+        let Some(known) = syns.and_then(|syns| syns.get_mut(side)) else { return true };
         let is_known = *known.get_or_insert(header.sequence) == header.sequence;
         is_known || header.has(TcpHeader::ACK)
     }
@@ -112,6 +133,12 @@ mod tests {
         Packet { source, destination, transport, ..Packet::default() }
     }
 
+    fn seat(table: &mut StreamTable, packet: &Packet, part: u32) -> Seat {
+        let mut seat = Seat::default();
+        table.seat(packet, || part, &mut seat);
+        seat
+    }
+
     fn tcp(sequence: u32, flags: u8) -> Transport {
         Transport::Tcp(TcpHeader { sequence, flags, ..TcpHeader::default() })
     }
@@ -126,7 +153,7 @@ mod tests {
             packet(A, B, tcp(2, TcpHeader::ACK)),
         ];
 
-        let seats = packets.map(|packet| table.seat(&packet)).map(|seat| (seat.place, seat.opens));
+        let seats = packets.map(|packet| seat(&mut table, &packet, 0)).map(|seat| (seat.place, seat.opens));
 
         assert_eq!([(0, Some(0)), (0, None), (1, Some(0)), (0, None)], seats);
     }
@@ -134,8 +161,21 @@ mod tests {
     #[test]
     fn another_syn_opens_the_port_pair_anew_and_the_same_one_again_does_not() {
         let mut table = StreamTable::default();
-        let seats = [1, 1, 7].map(|sequence| table.seat(&packet(A, B, tcp(sequence, TcpHeader::SYN))).place);
+        let seats = [1, 1, 7].map(|sequence| seat(&mut table, &packet(A, B, tcp(sequence, TcpHeader::SYN)), 0).place);
 
         assert_eq!([0, 0, 1], seats);
+    }
+
+    #[test]
+    fn streams_are_counted_together_and_have_their_places_by_part() {
+        let mut table = StreamTable::default();
+        let mut seat = |destination, part| seat(&mut table, &packet(A, destination, Transport::Udp), part);
+        let others = [1, 2, 3].map(|port| Endpoint { port, ..B });
+
+        let seats = [(others[0], 1), (others[1], 0), (others[2], 1), (others[0], 0)].map(|(other, part)| seat(other, part));
+
+        let expected = [(1, 0, Some(0)), (0, 0, Some(1)), (1, 1, Some(2)), (1, 0, None)];
+        assert_eq!(expected, seats.map(|seat| (seat.part, seat.place, seat.opens)));
+        assert_eq!(Some((1, 1)), table.find(&others[2], &A, false).map(|seat| (seat.part, seat.place)));
     }
 }

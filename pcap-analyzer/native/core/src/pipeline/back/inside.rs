@@ -12,7 +12,6 @@ use crate::packet::{Headers, Packet};
 use crate::pdml::Source;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
-use crate::sessions::Entry;
 use crate::span::Origin;
 
 /// What is known of the inside of a conversation.
@@ -155,7 +154,7 @@ impl Inside {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
             *self = Self::begin(protocol, outer.rooms.options, outer.session);
-            outer.rooms.books.post(outer.session, Side::Client, || Entry::Carries(protocol.name, false));
+            outer.rooms.books.of(outer.session).into_iter().for_each(|session| session.carries(protocol.name, false));
         }
         let Self::Known(inner) = self else { return };
         let contents = inner.contents(sealed, sources);
@@ -248,7 +247,7 @@ impl Back<'_> {
             return;
         };
         conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);
-        rooms.books.post(conversation.session, Side::Client, || Entry::Carries(protocol.name, true));
+        rooms.books.of(conversation.session).into_iter().for_each(|session| session.carries(protocol.name, true));
     }
 
     /// Cuts what the messages carry that were set aside while the packet was cut.

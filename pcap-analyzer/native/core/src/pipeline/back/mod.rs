@@ -7,28 +7,28 @@ mod stream;
 pub use inside::Sealed;
 pub use stream::Ends;
 
-use super::books::Books;
 use super::desk::{Desk, Rooms};
 use super::front::{Arrival, Batch, Others};
-use super::{Options, Outcome, Sink};
+use super::{Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::error::{Error, ErrorKind};
-use crate::exchanges::{Event, Sample, Timing};
+use crate::exchanges::{Event, Linker, Sample, Timing};
 use crate::message::{Message, Side};
-use crate::note;
+use crate::note::{self, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
-use crate::sessions::{add, without_message, Control, Entry, Rare, Why};
-use crate::transport::{Delivery, Seat};
+use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
+use crate::share::Share;
+use crate::transport::Delivery;
 use inside::Inside;
 use moves::ConnectionIds;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use stream::{Stream, TcpHalf};
 
 /// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
@@ -38,6 +38,8 @@ const KEEP_FOR_SUMS: usize = 1 << 16;
 /// Bytes kept of a message that is not complete, where its row is wanted.
 const KEEP_FOR_ROWS: usize = 1 << 24;
 
+/// What is found as streams end with the capture is in the order of their first packets, behind all packets.
+const BEHIND_ALL: u64 = 1 << 63;
 /// What helps where tshark fails.
 const TSHARK_REMEDY: &str = "try its options with tshark itself, or use --engine native";
 /// Packets looked at together, see [`Back::touch`].
@@ -69,14 +71,49 @@ pub struct Back<'s> {
     keep_bytes: usize,
     /// What tshark opens, where it was asked to.
     pdml: Option<Pdml>,
+    /// Its part of the sessions.
+    share: Share,
+    /// Links publications, where there are other parts.
+    linker: Option<&'s Mutex<Linker>>,
+}
+
+/// What is known of a part of the sessions when the capture has ended.
+pub struct Closed {
+    /// Its sessions and their kinds of messages.
+    pub sums: (Ledger, Kinds),
+    /// Its notes.
+    pub notes: Notes,
+    /// Its messages.
+    pub messages: u64,
+    /// See [`Outcome`](super::Outcome).
+    pub others: Others,
+    /// See [`Outcome`](super::Outcome).
+    pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
+}
+
+/// What a second half is to do.
+pub struct Duty<'s> {
+    /// The user's choices.
+    pub options: &'s Options,
+    /// Names of the inputs.
+    pub files: Vec<Arc<str>>,
+    /// Its part of the sessions.
+    pub share: Share,
+    /// Links publications, where there are other parts.
+    pub linker: Option<&'s Mutex<Linker>>,
 }
 
 impl<'s> Back<'s> {
     /// A second half at the start of a capture.
-    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
+    pub fn new(duty: Duty<'s>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
+        let Duty { options, files, share, linker } = duty;
         let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
+        let mut rooms = Rooms::new(options, files, sink, share);
+        if linker.is_some() {
+            rooms.exchanges.link_later();
+        }
         Self {
-            rooms: Rooms::new(options, files, sink),
+            rooms,
             streams: Arena::default(),
             conversations: Arena::default(),
             message,
@@ -86,7 +123,14 @@ impl<'s> Back<'s> {
             others: Others::new(),
             keep_bytes: if options.wants_messages { KEEP_FOR_ROWS } else { KEEP_FOR_SUMS },
             pdml,
+            share,
+            linker,
         }
+    }
+
+    /// Number of its part.
+    pub const fn part(&self) -> u32 {
+        self.share.index()
     }
 
     /// Whether nobody takes rows any more.
@@ -94,42 +138,49 @@ impl<'s> Back<'s> {
         self.rooms.sink.is_closed()
     }
 
-    /// The books, to be kept elsewhere for a while.
-    pub const fn books(&mut self) -> &mut Books {
-        &mut self.rooms.books
-    }
-
-    /// Takes a batch of packets.
+    /// Takes its part of a batch of packets.
     pub fn take(&mut self, batch: &Batch) {
-        for group in batch.packets().chunks(GROUP) {
+        let part = self.share.index();
+        for group in batch.places(part).chunks(GROUP) {
+            let packets = batch.packets(group);
             if self.streams.len() > IN_CACHE {
-                self.touch(group);
+                self.touch(packets.clone().map(|(arrival, _)| arrival));
             }
-            for arrival in group {
-                if !self.is_filtered_out(&arrival.packet, arrival.seat) {
-                    self.packet(arrival, batch.bytes.get(arrival.range.clone()).unwrap_or(&[]));
+            for (arrival, bytes) in packets {
+                if !self.is_filtered_out(arrival) {
+                    self.packet(arrival, bytes);
                 }
             }
-            if let Some(last) = group.last() {
-                self.rooms.options.frame.store(last.packet.frame, Ordering::Relaxed);
-            }
         }
-        for refused in &batch.refused {
-            if let Some(session) = self.streams.get(refused.place).and_then(|stream| stream.session) {
+        for refused in batch.refused(part) {
+            if let Some(session) = self.streams.get(refused.seat.place).and_then(|stream| stream.session) {
                 self.rooms.notes.add(note::REFUSED, Some(session), refused.file, refused.frame, || refused.why.to_owned());
             }
         }
+        if part == 0 {
+            self.rooms.options.frame.store(batch.frame, Ordering::Relaxed);
+        }
+        self.link(batch.until);
+    }
+
+    /// Hands over what is to be linked with what other parts have, of packets before number `until`.
+    fn link(&mut self, until: u64) {
+        let Some(mut linker) = self.linker.and_then(|linker| linker.lock().ok()) else { return };
+        let events = linker.exchange(self.share, &mut self.rooms.exchanges, until);
+        drop(linker);
+        events.iter().for_each(|event| self.rooms.books.event(event));
     }
 
     /// Whether a frame does not pass tshark's display filter. Its stream keeps its number.
     #[inline]
-    fn is_filtered_out(&mut self, packet: &Packet, seat: Seat) -> bool {
+    fn is_filtered_out(&mut self, arrival: &Arrival) -> bool {
+        let Arrival { packet, seat, order, .. } = arrival;
         let Self { pdml: Some(pdml), rooms, streams, others, .. } = self else { return false };
         if !rooms.options.is_filtered || pdml.at(packet.frame).is_some() {
             return false;
         }
         if let Some(index) = seat.opens {
-            streams.add(|_| Stream::new(index, packet));
+            streams.add(|_| Stream::new(index, *order, packet));
         }
         let (frames, bytes) = others.entry("filtered").or_default();
         *frames += 1;
@@ -139,7 +190,7 @@ impl<'s> Back<'s> {
 
     /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
     /// makes captures of many streams faster by a third.
-    fn touch(&self, group: &[Arrival]) {
+    fn touch<'a>(&self, group: impl Iterator<Item = &'a Arrival>) {
         let mut talks = [None; GROUP];
         for (talk, arrival) in talks.iter_mut().zip(group) {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
@@ -148,19 +199,24 @@ impl<'s> Back<'s> {
             *talk = stream.conversation.map(|at| (at, from));
         }
         let talks = talks.iter().flatten().filter_map(|(at, from)| self.conversations.get(*at).map(|conversation| (conversation, *from)));
-        for (conversation, _) in talks.clone() {
-            black_box(conversation.session);
+        let sessions = talks.clone().filter_map(|(conversation, from)| Some((self.rooms.books.get(conversation.session)?, from)));
+        for (session, from) in sessions.clone() {
+            black_box(session.touch(from));
         }
         for (conversation, from) in talks {
             black_box((conversation.decoder.touch(from), conversation.pairing.touch(from)));
+        }
+        for (session, _) in sessions {
+            black_box(session.touch_lists());
         }
     }
 
     #[inline]
     fn packet(&mut self, arrival: &Arrival, bytes: &[u8]) {
-        let Arrival { packet, seat, digest, .. } = arrival;
+        let Arrival { packet, seat, digest, order, .. } = arrival;
+        self.rooms.exchanges.set_order(*order);
         if let Some(index) = seat.opens {
-            self.streams.add(|_| Stream::new(index, packet));
+            self.streams.add(|_| Stream::new(index, *order, packet));
         }
         let place = seat.place;
         let Some(stream) = self.streams.get_mut(place) else { return };
@@ -176,7 +232,7 @@ impl<'s> Back<'s> {
 
     /// Counts a copy that the capture took of the packet before.
     fn copy(&mut self, packet: &Packet, place: u32, from: Side) {
-        self.control(packet, place, from, Why::CapturedTwice, None);
+        self.control(packet, place, from, Why::CapturedTwice);
         if let Some(session) = self.streams.get(place).and_then(|stream| stream.session) {
             self.rooms.notes.add(note::CAPTURED_TWICE, Some(session), packet.file, packet.frame, String::new);
         }
@@ -184,14 +240,12 @@ impl<'s> Back<'s> {
 
     /// Counts a packet without a message.
     #[inline]
-    fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why, measured: Option<(u32, Timing, i64)>) {
+    fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why) {
         let parts = without_message(&packet.headers, packet.payload_bytes);
         let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(session) = stream.session {
-            let sample = measured.map_or_else(Sample::default, |(_, timing, time_ns)| tcp_sample(timing, time_ns));
-            let (frame, time_ns) = (packet.frame, packet.time_ns);
-            self.rooms.books.post(session, from, || Entry::Control(Control { parts, frames: 1, frame, time_ns, why, sample }));
-            return;
+            let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why };
+            return self.rooms.books.of(session).into_iter().for_each(|session| session.control(from, &control));
         }
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
             add(&mut waiting.parts, &parts);
@@ -201,9 +255,9 @@ impl<'s> Back<'s> {
 
     fn udp(&mut self, packet: &Packet, place: u32, from: Side, bytes: &[u8]) {
         if packet.payload_bytes == 0 {
-            return self.control(packet, place, from, Why::Empty, None);
+            return self.control(packet, place, from, Why::Empty);
         }
-        let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty, None) };
+        let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty) };
         self.look_inside(packet, at);
         self.talk(packet, place, at, |_, talk| datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk));
         self.note_connection_id(packet, place, at, bytes);
@@ -211,11 +265,9 @@ impl<'s> Back<'s> {
     }
 
     fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
-        let measured = self.watch_tcp(packet, place, from, header);
+        self.watch_tcp(packet, place, from, header);
         if packet.payload_bytes == 0 {
-            self.control(packet, place, from, Why::Empty, measured);
-        } else if let Some((session, timing, time_ns)) = measured {
-            self.rooms.exchanges.report(Event::Sample { session, sample: tcp_sample(timing, time_ns) });
+            self.control(packet, place, from, Why::Empty);
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
@@ -234,10 +286,6 @@ impl<'s> Back<'s> {
                 talk.segment(halves, sequence, packet, bytes);
             }
         });
-        if measured.is_some() && self.rooms.exchanges.has_events() {
-            // no message was complete that could have taken it along
-            self.rooms.take_events();
-        }
         self.open_sealed(packet, place, at);
         if let Some(protocol) = self.rooms.goes_on_in.take().and_then(by_row) {
             self.go_on_in(protocol, at);
@@ -254,15 +302,16 @@ impl<'s> Back<'s> {
         half.is_passed_over = is_passed_over;
     }
 
-    /// Watches TCP's own opening and acknowledgements. Returns the session and the time that the packet completes for it.
+    /// Watches TCP's own opening and acknowledgements.
     #[inline]
-    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) -> Option<(u32, Timing, i64)> {
-        let stream = self.streams.get_mut(place)?;
-        let (timing, time_ns) = stream.watch(packet, from, header)?;
-        if stream.session.is_none() && timing == Timing::TcpHandshake {
+    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) {
+        let Some(stream) = self.streams.get_mut(place) else { return };
+        let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return };
+        if let Some(session) = stream.session {
+            self.rooms.books.event(&Event::Sample { session, sample: tcp_sample(timing, time_ns) });
+        } else if timing == Timing::TcpHandshake {
             stream.handshake_ns = Some(time_ns);
         }
-        stream.session.map(|session| (session, timing, time_ns))
     }
 
     /// The stream's conversation, begun where these bytes show which protocol it speaks.
@@ -294,7 +343,8 @@ impl<'s> Back<'s> {
         let file = self.rooms.file(packet.file);
         let Some(stream) = self.streams.get_mut(place) else { return place };
         stream.decide_sides(protocol);
-        let session = self.rooms.books.begin(stream.begins(packet, protocol, found_by, file));
+        let order = self.rooms.exchanges.order();
+        let session = self.rooms.books.begin(&stream.begins(packet, order, protocol, found_by, file));
         let mut note = |kind, detail: String| self.rooms.notes.add(kind, Some(session), packet.file, packet.frame, || detail);
         if found_by == FoundBy::Heuristic {
             note(note::HEURISTIC, format!("{} on port {}", protocol.name, stream.ends.server.port));
@@ -330,10 +380,10 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         let books = &mut self.rooms.books;
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
-            books.post_rare(session, from, Rare::Before(waiting.parts, waiting.frames));
+            books.of(session).into_iter().for_each(|session| session.before(from, &waiting.parts, waiting.frames));
         }
         if let Some(time_ns) = stream.handshake_ns {
-            books.post_event(Event::Sample { session, sample: tcp_sample(Timing::TcpHandshake, time_ns) });
+            books.event(&Event::Sample { session, sample: tcp_sample(Timing::TcpHandshake, time_ns) });
         }
     }
 
@@ -373,7 +423,7 @@ impl<'s> Back<'s> {
     ///
     /// # Errors
     /// Where tshark failed.
-    pub fn finish(mut self) -> Result<Outcome, Error> {
+    pub fn finish(mut self) -> Result<Closed, Error> {
         for place in 0..u32::try_from(self.streams.len()).unwrap_or(u32::MAX) {
             self.finish_stream(place);
         }
@@ -383,21 +433,19 @@ impl<'s> Back<'s> {
         }
         self.rooms.exchanges.finish();
         self.rooms.take_events();
+        self.link(u64::MAX);
         drop((self.streams, self.conversations, self.rooms.exchanges));
-        let mut outcome = Outcome {
-            messages: self.rooms.messages,
-            unmatched_ports: self.unmatched,
-            others: self.others,
-            sessions: self.rooms.books.close(),
-            notes: self.rooms.notes,
-            ..Outcome::default()
-        };
-        outcome.note_sessions();
         match self.pdml.and_then(Pdml::failure) {
             Some(cause) => {
                 Err(Error { kind: ErrorKind::Tool, path: "tshark".to_owned(), offset: None, frame: None, cause, remedy: TSHARK_REMEDY })
             }
-            None => Ok(outcome),
+            None => Ok(Closed {
+                sums: self.rooms.books.close(),
+                notes: self.rooms.notes,
+                messages: self.rooms.messages,
+                others: self.others,
+                unmatched_ports: self.unmatched,
+            }),
         }
     }
 
@@ -407,6 +455,7 @@ impl<'s> Back<'s> {
         let Some(conversation) = stream.conversation.and_then(|at| conversations.get_mut(at)) else {
             return self.leave_alone(place);
         };
+        rooms.exchanges.set_order(BEHIND_ALL + stream.order);
         for from in [Side::Client, Side::Server] {
             let cutter = Cutter {
                 decoder: conversation.decoder.as_mut(),
@@ -473,7 +522,7 @@ impl Talk<'_, '_> {
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
         let is_behind = tcp.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
         if is_behind {
-            desk.rooms.books.post(desk.session, cutter.from, || Entry::OutOfOrder);
+            desk.rooms.books.of(desk.session).into_iter().for_each(Session::out_of_order);
         }
     }
 
@@ -514,9 +563,8 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
                 frame: piece.frame,
                 time_ns: piece.time_ns,
                 why: Why::Retransmission,
-                sample: Sample::default(),
             };
-            desk.rooms.books.post(desk.session, cutter.from, || Entry::Control(control));
+            desk.rooms.books.of(desk.session).into_iter().for_each(|session| session.control(cutter.from, &control));
         }
     }
 }

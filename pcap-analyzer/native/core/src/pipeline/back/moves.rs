@@ -46,7 +46,7 @@ impl ConnectionIds {
     /// The peer that such a datagram is from, by the longest ID that fits.
     fn find(&self, to: &Endpoint, bytes: &[u8]) -> Option<Peer> {
         let peers = self.0.get(to)?;
-        let place = (peers.protocol.connection_id)(bytes)?;
+        let place = peers.protocol.connection_id?(bytes)?;
         peers.lengths.iter().rev().find_map(|&length| peers.by_id.get(place.get(..length)?)).copied()
     }
 }
@@ -61,7 +61,8 @@ impl Back<'_> {
         }
         let (Some(stream), Some(talk)) = (self.streams.get(place), self.conversations.get(conversation)) else { return };
         let (protocol, from) = (talk.protocol, stream.side(packet));
-        if let Some(id) = (protocol.connection_id)(bytes).and_then(|place| place.get(..digits / 2)) {
+        let id = protocol.connection_id.and_then(|connection_id| connection_id(bytes));
+        if let Some(id) = id.and_then(|place| place.get(..digits / 2)) {
             self.connection_ids.note(packet.destination, protocol, id, Peer { conversation, from, at: packet.source });
         }
     }

@@ -102,6 +102,8 @@ pub struct Ends {
 
 pub(super) struct Stream {
     pub(super) ends: Ends,
+    /// Number of its first packet among all packets.
+    pub(super) order: u64,
     pub(super) is_multicast: bool,
     pub(super) conversation: Option<u32>,
     /// The conversation's session.
@@ -121,11 +123,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(index: u32, packet: &Packet) -> Self {
+    pub(super) fn new(index: u32, order: u64, packet: &Packet) -> Self {
         let is_answer = matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN) && header.has(TcpHeader::ACK));
         let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
         Self {
             ends: Ends { index, transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" }, client, server },
+            order,
             is_multicast: packet.destination.address.is_multicast(),
             conversation: None,
             session: None,
@@ -193,7 +196,7 @@ impl Stream {
     }
 
     /// How its session begins, with the packet that showed the protocol.
-    pub(super) fn begins(&self, packet: &Packet, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Beginning {
+    pub(super) fn begins(&self, packet: &Packet, order: u64, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Beginning {
         let Ends { index, transport, client, server } = self.ends;
         Beginning {
             client,
@@ -205,6 +208,7 @@ impl Stream {
             file,
             frames: [self.frame_first, packet.frame],
             time_ns: self.time_first_ns,
+            order,
         }
     }
 

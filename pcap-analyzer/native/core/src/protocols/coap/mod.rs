@@ -28,7 +28,7 @@ pub const COAP: Protocol = Protocol {
     carries: None,
     ports: &[Port::Udp(5683), Port::Dtls(5684)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::new(Coap),
     pairing: || Box::<Talk>::default(),
     wireshark: &[

@@ -38,7 +38,7 @@ pub const DTLS: Protocol = Protocol {
     carries: None,
     ports: PORTS,
     probe,
-    connection_id,
+    connection_id: Some(connection_id),
     decoder: |_| Box::new(DtlsDecoder::new()),
     pairing: || Box::new(HandshakePairing::default()),
     wireshark: &[

@@ -20,7 +20,7 @@ pub const HTTP1: Protocol = Protocol {
     carries: None,
     ports: PORTS,
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<Http1>::default(),
     pairing: || Box::<Turns>::default(),
     wireshark: &[("http.request.method", "variant"), ("http.response.code", "variant")],

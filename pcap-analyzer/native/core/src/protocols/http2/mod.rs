@@ -22,7 +22,7 @@ pub const HTTP2: Protocol = Protocol {
     carries: None,
     ports: &[Port::Tls(443), Port::Tls(8443)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<Http2>::default(),
     pairing: || Box::<Streams>::default(),
     wireshark: &[("http2.type", "kind"), ("http2.streamid", "stream_id")],

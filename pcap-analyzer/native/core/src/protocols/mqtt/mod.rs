@@ -27,7 +27,7 @@ pub const MQTT: Protocol = Protocol {
     carries: None,
     ports: &[Port::Tls(8883), Port::Tcp(1883)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |decoding| Box::new(Mqtt::new(decoding)),
     pairing: || Box::<pairing::Flows>::default(),
     wireshark: &[

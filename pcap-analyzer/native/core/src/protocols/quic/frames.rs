@@ -21,7 +21,7 @@ pub const QUIC_FRAMES: Protocol = Protocol {
     carries: None,
     ports: &[],
     probe: |_| Likely::No,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<Frames>::default(),
     pairing: || Box::<Streams>::default(),
     wireshark: &[("quic.frame_type", "kind"), ("quic.stream.stream_id", "stream_id")],

@@ -20,7 +20,7 @@ pub const QUIC: Protocol = Protocol {
     carries: Some("quic_frames"),
     ports: &[Port::Udp(443), Port::Udp(4433)],
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<Quic>::default(),
     pairing: || Box::<Handshakes>::default(),
     wireshark: &[("quic.long.packet_type", "kind")],

@@ -45,7 +45,7 @@ pub const TLS: Protocol = Protocol {
     carries: None,
     ports: PORTS,
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::new(TlsDecoder::new()),
     pairing: || Box::new(HandshakePairing::default()),
     wireshark: &[

@@ -23,7 +23,7 @@ pub const WEBSOCKET: Protocol = Protocol {
     carries: None,
     ports: PORTS,
     probe,
-    connection_id: |_| None,
+    connection_id: None,
     decoder: |_| Box::<WebSocket>::default(),
     pairing: || Box::<Talk>::default(),
     wireshark: &[
