@@ -44,28 +44,42 @@ impl Side {
     }
 }
 
-/// A CoAP token (RFC 7252 §5.3.1), 0 to 8 bytes.
+/// A CoAP token (RFC 7252 §5.3.1), 0 to 8 bytes: as a number, which is compared and passed on at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Token {
-    bytes: [u8; 8],
+    number: u64,
     length: u8,
 }
 
 impl Token {
+    /// Bytes of a token, at most.
+    const MOST: usize = 8;
+
     /// A token of these bytes, of which only the first eight are kept.
+    #[inline]
     #[must_use]
     pub fn new(token: &[u8]) -> Self {
-        let mut bytes = [0; 8];
-        for (to, from) in bytes.iter_mut().zip(token) {
-            *to = *from;
-        }
-        Self { bytes, length: u8::try_from(token.len().min(8)).unwrap_or(8) }
+        let kept = token.get(..Self::MOST).unwrap_or(token);
+        let number = kept.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        Self { number, length: u8::try_from(kept.len()).unwrap_or(8) }
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.length.into()
+    }
+
+    /// Whether it is the empty token.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.length == 0
     }
 
     /// The token's bytes.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
+    pub fn bytes(self) -> Vec<u8> {
+        self.number.to_be_bytes().into_iter().skip(Self::MOST - self.len()).collect()
     }
 }
 

@@ -60,7 +60,8 @@ impl File {
     pub(super) fn frame(&self) -> Option<Frame<'_>> {
         let record = &self.record;
         self.is_at_frame.then(|| Frame {
-            number: record.number,
+            // the record's number, from where it does not stand beside the time: a processor waits where both are copied at once, just written
+            number: self.info.frames,
             file: self.index,
             time_ns: record.time_ns,
             captured: self.window.slice(record.at, record.captured),

@@ -101,7 +101,7 @@ impl<'s> Rooms<'s> {
             ..ExchangeRow::default()
         };
         if exchange.protocol == "coap" {
-            row.token.set_hex(exchange.token.bytes());
+            row.token.set_hex(&exchange.token.bytes());
         }
         for (cell, text) in [(&mut row.resource, &exchange.resource), (&mut row.result, &exchange.result)] {
             if !text.is_empty() {

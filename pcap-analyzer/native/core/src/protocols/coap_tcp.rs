@@ -117,7 +117,7 @@ fn name(head: &Header, message: &mut Message) {
         None => "Response",
     };
     if message.wants_text && head.code != 0 {
-        message.row.token.set_hex(head.token.bytes());
+        message.row.token.set_hex(&head.token.bytes());
     }
 }
 
@@ -150,7 +150,7 @@ fn body(head: &Header, bytes: &[u8], len: usize, message: &mut Message) -> Step 
 fn probe(bytes: &[u8]) -> Likely {
     match header(bytes) {
         Ok(head) if head.code == CSM && head.bytes + head.rest == bytes.len() && head.rest < 32 => Likely::Yes,
-        Ok(head) if is_known(head.code) && head.token.bytes().len() <= 8 => Likely::Maybe,
+        Ok(head) if is_known(head.code) => Likely::Maybe,
         Ok(_) => Likely::No,
         Err(_) => Likely::Maybe,
     }

@@ -376,17 +376,12 @@ fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Mal
         row.uncompressed_bytes = Some(row.payload_bytes);
         compress(row, headers.compressed_bytes);
     }
-    row.security_bytes += headers.security_bytes;
-    row.header_bytes += headers.carrier_bytes;
-    row.frame_bytes = headers.link_bytes
-        + headers.padding_bytes
-        + headers.ip_bytes
-        + headers.transport_bytes
-        + row.security_bytes
-        + row.header_bytes
-        + row.option_bytes
-        + row.payload_bytes
-        + row.opaque_bytes;
+    if headers.security_bytes + headers.carrier_bytes > 0 {
+        row.security_bytes += headers.security_bytes;
+        row.header_bytes += headers.carrier_bytes;
+    }
+    let around = headers.link_bytes + headers.padding_bytes + headers.ip_bytes + headers.transport_bytes;
+    row.frame_bytes = around + row.security_bytes + row.header_bytes + row.option_bytes + row.payload_bytes + row.opaque_bytes;
 }
 
 /// Brings a message's own bytes, known as they were before compression, to those that they take on the wire, each part in proportion.

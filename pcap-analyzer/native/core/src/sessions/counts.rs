@@ -102,10 +102,8 @@ pub struct Session {
     pub directions: [Direction; 2],
     /// Messages by kind.
     pub kinds: Vec<KindCount>,
-    /// What was measured: which time, of which kind of exchange.
-    timings: Vec<(Timing, &'static str)>,
-    /// The samples of each of `timings`.
-    samples: Vec<Samples>,
+    /// What was measured: which time, of which kind of exchange, and the samples.
+    measured: Vec<(Timing, &'static str, Samples)>,
     /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
     sampled: [u8; Timing::COUNT],
     /// The same of the last message of each side among `kinds`.
@@ -172,8 +170,7 @@ impl Session {
             row,
             directions: Default::default(),
             kinds: Vec::new(),
-            timings: Vec::new(),
-            samples: Vec::new(),
+            measured: Vec::new(),
             sampled: Default::default(),
             counted: Default::default(),
             undelivered: 0,
@@ -213,9 +210,8 @@ impl Session {
     #[inline]
     #[must_use]
     pub(crate) fn touch_lists(&self) -> u64 {
-        let samples = self.samples.iter().fold(0, |some, samples| some ^ samples.retransmitted);
-        let timings = self.timings.last().map_or(0, |(timing, _)| *timing as u64);
-        u64::from(samples) ^ timings ^ self.kinds.last().map_or(0, |kind| kind.messages)
+        let samples = self.measured.iter().fold(0, |some, (_, _, samples)| some ^ samples.retransmitted);
+        u64::from(samples) ^ self.kinds.last().map_or(0, |kind| kind.messages)
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -472,9 +468,9 @@ impl Session {
             return;
         }
         let likely = self.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
-        let is_there = self.timings.get(likely).is_some_and(|(known, of)| *known == timing && is_same_word(of, kind));
+        let is_there = self.measured.get(likely).is_some_and(|(known, of, _)| *known == timing && is_same_word(of, kind));
         let at = if is_there { likely } else { self.place_of(timing, kind) };
-        let Some(samples) = self.samples.get_mut(at) else { return };
+        let Some((_, _, samples)) = self.measured.get_mut(at) else { return };
         if is_retransmitted {
             samples.retransmitted += 1;
         } else {
@@ -484,12 +480,10 @@ impl Session {
 
     /// Where samples of this time and kind of exchange go.
     fn place_of(&mut self, timing: Timing, kind: &'static str) -> usize {
-        let at = self.timings.iter().position(|(known, of)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
-            grow(&mut self.timings);
-            self.timings.push((timing, kind));
-            grow(&mut self.samples);
-            self.samples.push(Samples::default());
-            self.samples.len() - 1
+        let at = self.measured.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
+            grow(&mut self.measured);
+            self.measured.push((timing, kind, Samples::default()));
+            self.measured.len() - 1
         });
         if let (Some(likely), Ok(at)) = (self.sampled.get_mut(timing as usize), u8::try_from(at)) {
             *likely = at;
@@ -499,7 +493,7 @@ impl Session {
 
     /// What was measured, with the samples.
     pub fn measured(&self) -> impl Iterator<Item = (Timing, &'static str, &Samples)> {
-        self.timings.iter().zip(&self.samples).map(|(&(timing, kind), samples)| (timing, kind, samples))
+        self.measured.iter().map(|(timing, kind, samples)| (*timing, *kind, samples))
     }
 
     /// Bytes sent by `from` until Time2: all of them but those since.

@@ -195,7 +195,9 @@ impl<'s> Back<'s> {
         for (talk, arrival) in talks.iter_mut().zip(group) {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
             let from = stream.side(&arrival.packet);
-            black_box(stream.tcp.get(from.index()).map(|half| half.in_flight.touch()));
+            if arrival.packet.transport != Transport::Udp {
+                black_box(stream.tcp.get(from.index()).map(|half| half.in_flight.touch()));
+            }
             *talk = stream.conversation.map(|at| (at, from));
         }
         let talks = talks.iter().flatten().filter_map(|(at, from)| self.conversations.get(*at).map(|conversation| (conversation, *from)));
@@ -395,28 +397,31 @@ impl<'s> Back<'s> {
         let from = stream.side(packet);
         let wants_row = rooms.options.wants_messages_of(conversation.session);
         message.wants_text = wants_row;
-        let cutter = Cutter {
-            decoder: conversation.decoder.as_mut(),
-            message,
-            from,
-            now: (packet.frame, packet.time_ns),
-            keep_bytes: *keep_bytes,
-            wants_frames: wants_row,
+        let mut talk = Talk {
+            cutter: Cutter {
+                decoder: conversation.decoder.as_mut(),
+                message,
+                from,
+                now: (packet.frame, packet.time_ns),
+                keep_bytes: *keep_bytes,
+                wants_frames: wants_row,
+            },
+            desk: Desk {
+                rooms,
+                pairing: conversation.pairing.as_mut(),
+                protocol: conversation.protocol,
+                session: conversation.session,
+                ends: &stream.ends,
+                file: packet.file,
+                told: &mut conversation.told,
+                earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
+                has_inside: matches!(conversation.inside, Inside::Known(_)),
+                contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
+                opened: 0,
+            },
+            halves: &mut conversation.halves,
         };
-        let desk = Desk {
-            rooms,
-            pairing: conversation.pairing.as_mut(),
-            protocol: conversation.protocol,
-            session: conversation.session,
-            ends: &stream.ends,
-            file: packet.file,
-            told: &mut conversation.told,
-            earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
-            has_inside: matches!(conversation.inside, Inside::Known(_)),
-            contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
-            opened: 0,
-        };
-        take(&mut stream.tcp, &mut Talk { desk, cutter, halves: &mut conversation.halves });
+        take(&mut stream.tcp, &mut talk);
     }
 
     /// The capture has ended: what is unfinished is given up, what is open is closed.

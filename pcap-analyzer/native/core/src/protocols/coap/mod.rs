@@ -4,6 +4,7 @@
 //! behind a marker, else as opaque.
 
 mod codes;
+mod ids;
 mod options;
 mod oscore;
 mod pairing;
@@ -176,7 +177,7 @@ fn probe(bytes: &[u8]) -> Likely {
     if payload.is_none() {
         return Likely::Maybe;
     }
-    let mut cursor = Cursor::new(bytes.get(4 + message.token.bytes().len()..).unwrap_or(&[]));
+    let mut cursor = Cursor::new(bytes.get(4 + message.token.len()..).unwrap_or(&[]));
     match options::read(&mut cursor, &mut Message::default()) {
         Ok(told) if told.is_known && bytes.len() > 8 => Likely::Yes,
         _ => Likely::Maybe,

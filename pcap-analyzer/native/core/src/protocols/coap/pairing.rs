@@ -4,12 +4,12 @@
 //! Both sides may ask and answer. Times: `ack_rtt` ends at the ACK, or at the response where that comes first and so confirms the request
 //! (§4.2); `rtt` at the response, of a block-wise transfer at the last one. A repeated message gives no second sample and carries no data.
 
+use super::ids::Ids;
 use super::is_request;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 use crate::protocols::Pairing;
-use rustc_hash::FxHashMap;
 
 /// RFC 7252 §4.8.2, with the default transmission parameters of §4.8.
 const EXCHANGE_LIFETIME_NS: i64 = 247_000_000_000;
@@ -23,24 +23,26 @@ const HALF_OF_OBSERVE: u32 = 1 << 23;
 const FIRST_SWEEP: usize = 64;
 
 /// What a message was, whose ID is remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Role {
     Request,
     Response,
     Notification,
     Ping,
+    #[default]
     Unmatched,
 }
 
-/// A message ID that a side has used.
-#[derive(Debug, Clone, Copy)]
-struct Sent {
-    time_ns: i64,
-    exchange: ExchangeId,
-    code: u8,
-    role: Role,
-    is_con: bool,
-    is_acknowledged: bool,
+/// A message whose ID is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sent {
+    pub(super) id: u16,
+    pub(super) time_ns: i64,
+    pub(super) exchange: ExchangeId,
+    pub(super) code: u8,
+    pub(super) role: Role,
+    pub(super) is_con: bool,
+    pub(super) is_acknowledged: bool,
 }
 
 impl Sent {
@@ -77,9 +79,10 @@ struct Transfer {
 /// What one side has sent.
 #[derive(Debug, Default)]
 struct Sender {
-    ids: FxHashMap<u16, Sent>,
+    ids: Ids,
     sweep_at: usize,
-    requests: Few<Token, Request>,
+    /// Two in place: who observes often asks too.
+    requests: Few<Token, Request, 2>,
     /// Requests with the empty token, of which several can be open.
     anonymous: Vec<Request>,
     transfers: Vec<Transfer>,
@@ -121,7 +124,7 @@ impl Pairing for Talk {
     }
 
     fn touch(&self, from: Side) -> bool {
-        self.senders.get(from.index()).is_some_and(|sender| sender.ids.keys().next().is_some())
+        self.senders.get(from.index()).is_some_and(|sender| sender.ids.touch())
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {
@@ -149,7 +152,7 @@ impl Talk {
     /// A message ID seen within its lifetime: the message was sent again (§4.5).
     #[inline]
     fn repeated(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Option<Placement> {
-        let sent = self.sender(from).ids.get(&message.message_id?)?;
+        let sent = self.sender(from).ids.get(message.message_id?)?;
         if !sent.is_alive(at.time_ns) || Some(sent.code) != code_of(message) {
             return None;
         }
@@ -161,6 +164,7 @@ impl Talk {
     fn remember(&mut self, message: &Message, from: Side, at: &Moment, placement: &Placement, role: Role, exchanges: &mut Exchanges) {
         let Some(id) = message.message_id else { return };
         let sent = Sent {
+            id,
             time_ns: at.time_ns,
             exchange: placement.exchange.unwrap_or_default(),
             code: code_of(message).unwrap_or(0),
@@ -169,7 +173,7 @@ impl Talk {
             is_acknowledged: false,
         };
         let sender = self.sender(from);
-        if let Some(old) = sender.ids.insert(id, sent) {
+        if let Some(old) = sender.ids.insert(sent) {
             sender.let_go(&old, exchanges);
         }
         if sender.ids.len() >= sender.sweep_at.max(FIRST_SWEEP) {
@@ -182,7 +186,7 @@ impl Talk {
     fn answer_to_id(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(id) = message.message_id else { return Placement::default() };
         let peer = from.peer();
-        let Some(sent) = self.sender(peer).ids.get_mut(&id).filter(|sent| sent.is_alive(at.time_ns)) else {
+        let Some(sent) = self.sender(peer).ids.get_mut(id).filter(|sent| sent.is_alive(at.time_ns)) else {
             return Placement::default();
         };
         let was_acknowledged = std::mem::replace(&mut sent.is_acknowledged, true);
@@ -375,7 +379,7 @@ impl Sender {
     /// Forgets the IDs whose lifetime is over; amortised over the messages since the last time.
     fn sweep(&mut self, now_ns: i64, exchanges: &mut Exchanges) {
         let mut old: Vec<Sent> = Vec::new();
-        self.ids.retain(|_, sent| {
+        self.ids.retain(|sent| {
             let is_alive = sent.is_alive(now_ns);
             if !is_alive {
                 old.push(*sent);
@@ -449,7 +453,7 @@ impl Sender {
     /// Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
     #[inline]
     fn open(&mut self, message: &Message, request: Request, exchanges: &mut Exchanges) {
-        if message.token == Token::default() {
+        if message.token.is_empty() {
             self.anonymous.retain(|open| open.exchange != request.exchange && (!open.is_answered || open.is_observe));
             self.anonymous.push(request);
             return;
@@ -505,7 +509,7 @@ impl Sender {
 
     /// The open request that a response answers.
     fn find(&self, message: &Message, piggybacked: Option<ExchangeId>, exchanges: &mut Exchanges) -> Option<Request> {
-        if message.token != Token::default() {
+        if !message.token.is_empty() {
             return self.requests.get(&message.token).copied();
         }
         if piggybacked.is_some() {
@@ -523,7 +527,7 @@ impl Sender {
 
     /// Notes the first response to a request; one without more to come is let go.
     fn answered(&mut self, message: &Message, request: &Request, is_last: bool, at: &Moment, exchanges: &mut Exchanges) {
-        let is_anonymous = message.token == Token::default();
+        let is_anonymous = message.token.is_empty();
         let subject = request.subject;
         if let Some(transfer) = self.transfers.iter_mut().find(|transfer| transfer.exchange == request.exchange) {
             (transfer.subject, transfer.token) = (subject, message.token);
@@ -550,7 +554,7 @@ impl Sender {
     }
 
     fn remove_one(&mut self, message: &Message, exchange: ExchangeId) {
-        if message.token == Token::default() {
+        if message.token.is_empty() {
             self.anonymous.retain(|request| request.exchange != exchange);
         } else {
             self.requests.remove(&message.token);
