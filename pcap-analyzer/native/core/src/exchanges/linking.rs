@@ -4,7 +4,7 @@
 use super::links::{Delivery, Key, Links, PublicationId, Publishing};
 use super::{Event, ExchangeId, Exchanges, Moment};
 use crate::message::{Message, Parts};
-use crate::share::Share;
+use crate::share::Part;
 use std::collections::VecDeque;
 
 /// What is to be linked.
@@ -139,25 +139,25 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Linker {
     links: Links,
-    parts: Vec<(Share, Waiting)>,
+    parts: Vec<(Part, Waiting)>,
 }
 
 impl Linker {
     /// For threads that take these parts of the sessions.
-    pub fn new(shares: impl Iterator<Item = Share>) -> Self {
-        Self { links: Links::default(), parts: shares.map(|share| (share, Waiting::default())).collect() }
+    pub fn new(parts: impl Iterator<Item = Part>) -> Self {
+        Self { links: Links::default(), parts: parts.map(|part| (part, Waiting::default())).collect() }
     }
 
     /// Takes what a thread found in all its packets before number `until`, and gives what is known for its sessions by now.
-    pub fn exchange(&mut self, share: Share, exchanges: &mut Exchanges, until: u64) -> Vec<Event> {
+    pub fn exchange(&mut self, part: Part, exchanges: &mut Exchanges, until: u64) -> Vec<Event> {
         let Linking::Later(found) = &mut exchanges.linking else { return Vec::new() };
-        if let Some((_, waiting)) = self.parts.get_mut(share.index() as usize) {
+        if let Some((_, waiting)) = self.parts.get_mut(part.index() as usize) {
             let empty = waiting.spare.pop().unwrap_or_default();
             waiting.steps.push_back(std::mem::replace(&mut found.steps, empty));
             waiting.until = until;
         }
         self.link();
-        self.parts.get_mut(share.index() as usize).map_or_else(Vec::new, |(_, waiting)| std::mem::take(&mut waiting.events))
+        self.parts.get_mut(part.index() as usize).map_or_else(Vec::new, |(_, waiting)| std::mem::take(&mut waiting.events))
     }
 
     /// Links all before the first packet that a thread may not have come to.
@@ -180,8 +180,8 @@ impl Linker {
 }
 
 /// Keeps an event for the thread whose session it is of.
-fn tell(parts: &mut [(Share, Waiting)], event: Event) {
-    let of = parts.iter_mut().find(|(share, _)| share.has(event.session()));
+fn tell(parts: &mut [(Part, Waiting)], event: Event) {
+    let of = parts.iter_mut().find(|(part, _)| part.has(event.session()));
     of.into_iter().for_each(|(_, waiting)| waiting.events.push(event));
 }
 

@@ -4,23 +4,23 @@ use super::Options;
 use crate::exchanges::Event;
 use crate::message::Side;
 use crate::sessions::{Beginning, Choices, Count, Kind, KindId, Kinds, Ledger, Session};
-use crate::share::Share;
+use crate::share::Part;
 
 /// The sums of sessions; or only the numbers of these, where nobody asks for sums and no count decides what is in the rows.
 pub struct Books {
     ledger: Option<Ledger>,
     choices: Choices,
     kinds: Kinds,
-    share: Share,
+    part: Part,
     begun: u32,
 }
 
 impl Books {
     /// Books without a line.
-    pub fn new(options: &Options, share: Share) -> Self {
+    pub fn new(options: &Options, part: Part) -> Self {
         let choices = options.choices;
         let is_kept = !options.wants_no_sums || choices.stop_after.is_some();
-        Self { ledger: is_kept.then(|| Ledger::new(share)), choices, kinds: Kinds::default(), share, begun: 0 }
+        Self { ledger: is_kept.then(|| Ledger::new(part)), choices, kinds: Kinds::default(), part, begun: 0 }
     }
 
     /// Begins a session; returns its number.
@@ -28,7 +28,7 @@ impl Books {
         self.begun += 1;
         match &mut self.ledger {
             Some(ledger) => ledger.begin(begins),
-            None => self.share.number(self.begun - 1),
+            None => self.part.number(self.begun - 1),
         }
     }
 
@@ -69,6 +69,6 @@ impl Books {
 
     /// The sums, when all is put down.
     pub fn close(self) -> (Ledger, Kinds) {
-        (self.ledger.unwrap_or_else(|| Ledger::new(self.share)), self.kinds)
+        (self.ledger.unwrap_or_else(|| Ledger::new(self.part)), self.kinds)
     }
 }

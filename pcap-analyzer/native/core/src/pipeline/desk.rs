@@ -12,7 +12,7 @@ use crate::protocols::framing::{Receiver, Remainder};
 use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
 use crate::sessions::{without_message, Count, FieldSection, Kind, Words};
-use crate::share::Share;
+use crate::share::Part;
 use crate::span::Piece;
 use std::sync::Arc;
 
@@ -40,9 +40,9 @@ pub struct Rooms<'s> {
 
 impl<'s> Rooms<'s> {
     /// Rooms with nothing in them.
-    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, share: Share) -> Self {
+    pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, part: Part) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
-        let (books, notes) = (Books::new(options, share), Notes::default());
+        let (books, notes) = (Books::new(options, part), Notes::default());
         Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
     }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 const WAITING: usize = 16;
 /// A thread that waits for room goes on when there are no more than this: to be woken for each batch costs more than it gains.
 const ROOM: usize = WAITING / 2;
-/// Batches that are filled in turn: while one thread fills two, the others are at work on the two before.
-const TURN: usize = 2;
+/// Batches that one thread fills in turn, while the others are at work on those before: so many that they seldom wait for each other.
+const TURN: usize = 8;
 
 /// What waits for one thread.
 #[derive(Default)]

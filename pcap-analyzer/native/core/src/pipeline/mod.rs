@@ -22,7 +22,7 @@ use crate::pdml::Pdml;
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
-use crate::share::Share;
+use crate::share::{Part, Share};
 use back::{Back, Closed, Duty};
 use feed::Feed;
 use front::{Batch, Front, FrontOutcome};
@@ -78,7 +78,6 @@ impl Options {
         if has_rows || self.tshark.is_some() || self.choices.stop_after.is_some() {
             return 1;
         }
-        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.threads.unwrap_or_else(|| u32::try_from(cores()).unwrap_or(THREADS)).clamp(1, THREADS)
     }
 
@@ -87,6 +86,10 @@ impl Options {
     fn wants_messages_of(&self, session: u32) -> bool {
         self.wants_messages && self.shares(session)
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// Takes the rows that were asked for.
@@ -155,9 +158,8 @@ pub fn run_source(source: Box<dyn Source>, options: &Options, sink: &mut dyn Sin
     }
     let pdml = options.tshark.as_deref().map(Pdml::start).transpose().map_err(|error| no_tshark(options, &error))?;
     let files: Vec<Arc<str>> = front.files().iter().map(|file| Arc::from(file.path.as_str())).collect();
-    let shares = || (0..parts).filter_map(|index| Share::new(index, parts));
-    let linker = (parts > 1).then(|| Mutex::new(Linker::new(shares())));
-    let mut duties = shares().map(|share| Duty { options, files: files.clone(), share, linker: linker.as_ref() });
+    let linker = (parts > 1).then(|| Mutex::new(Linker::new(Part::all(parts))));
+    let mut duties = Part::all(parts).map(|part| Duty { options, files: files.clone(), part, linker: linker.as_ref() });
     let Some(first) = duties.next() else { return Err(broken()) };
     let (front, closed) = if front.is_ended() {
         let mut closed = vec![in_turn(Back::new(first, sink, pdml), &begun)?];
@@ -178,12 +180,12 @@ fn in_turn(mut back: Back<'_>, batches: &[Batch]) -> Result<Closed, Error> {
     back.finish()
 }
 
-/// A capture that is not small: this thread, and one more for each other part of the sessions, find messages and add up. Where there is one part, another
-/// thread reads.
+/// A capture that is not small: this thread, and one more for each other part of the sessions, find messages and add up. Where there is one part, and more
+/// than one processor, another thread reads.
 fn in_threads<'s>(front: Front, begun: Vec<Batch>, first: Back<'_>, others: Vec<Duty<'s>>) -> Result<(FrontOutcome, Vec<Closed>), Error> {
     let feed = Feed::new(front, begun, 1 + others.len());
     let closed = std::thread::scope(|scope| {
-        let reader = others.is_empty().then(|| scope.spawn(|| feed.fill_all()));
+        let reader = (others.is_empty() && cores() > 1).then(|| scope.spawn(|| feed.fill_all()));
         let at_work: Vec<_> = others.into_iter().map(|duty| scope.spawn(|| take_all(Back::new(duty, &mut NoRows, None), &feed))).collect();
         let mut closed = vec![take_all(first, &feed)];
         closed.extend(at_work.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))));

@@ -17,14 +17,13 @@ use crate::exchanges::{Event, Timing};
 use crate::message::Side;
 use crate::note::Notes;
 use crate::schema::{directions, kinds as kinds_table, sessions, timings};
-use crate::share::Share;
-use rustc_hash::FxHashMap;
+use crate::share::Part;
 
 /// Sessions while packets come, all of them or a part: numbered among all, as far as other parts are not asked.
 #[derive(Debug)]
 pub struct Ledger {
     sessions: Arena<Session>,
-    share: Share,
+    part: Part,
     /// See [`Beginning::order`].
     orders: Vec<u64>,
 }
@@ -32,27 +31,27 @@ pub struct Ledger {
 impl Ledger {
     /// No session yet.
     #[must_use]
-    pub fn new(share: Share) -> Self {
-        Self { sessions: Arena::default(), share, orders: Vec::new() }
+    pub fn new(part: Part) -> Self {
+        Self { sessions: Arena::default(), part, orders: Vec::new() }
     }
 
     /// Begins a session; returns its number.
     pub fn begin(&mut self, begins: &Beginning) -> u32 {
         self.orders.push(begins.order);
-        self.share.number(self.sessions.add(|place| Session::new(self.share.number(place), begins)))
+        self.part.number(self.sessions.add(|place| Session::new(self.part.number(place), begins)))
     }
 
     /// A session by its number.
     #[inline]
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Session> {
-        self.sessions.get(self.share.place(number))
+        self.sessions.get(self.part.place(number))
     }
 
     /// A session by its number, to be changed.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
-        self.sessions.get_mut(self.share.place(number))
+        self.sessions.get_mut(self.part.place(number))
     }
 }
 
@@ -126,7 +125,7 @@ impl Sessions {
             ledgers.push(ledger);
         }
         for event in events {
-            let of = ledgers.iter_mut().find(|ledger| ledger.share.has(event.session()));
+            let of = ledgers.iter_mut().find(|ledger| ledger.part.has(event.session()));
             of.and_then(|ledger| ledger.get_mut(event.session())).into_iter().for_each(|session| session.take(&event));
         }
         begun.sort_unstable();
@@ -139,8 +138,13 @@ impl Sessions {
 
     /// Gives sessions their numbers among all, also where others name them.
     fn renumber(&mut self, notes: &mut Notes) {
-        let numbers: FxHashMap<u32, u32> = self.all().map(|session| session.row.session).zip(0..).collect();
-        let number = |number| numbers.get(&number).copied().unwrap_or(number);
+        let mut numbers: Vec<u32> = Vec::new();
+        for (number, session) in (0..).zip(self.all()) {
+            let before = session.row.session as usize;
+            numbers.resize(numbers.len().max(before + 1), 0);
+            numbers.get_mut(before).into_iter().for_each(|place| *place = number);
+        }
+        let number = |number: u32| numbers.get(number as usize).copied().unwrap_or(number);
         self.parts.iter_mut().flat_map(Arena::iter_mut).for_each(|session| session.renumber(number));
         *notes = std::mem::take(notes).renumbered(number);
     }

@@ -20,7 +20,7 @@ use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
-use crate::share::Share;
+use crate::share::Part;
 use crate::transport::Delivery;
 use inside::Inside;
 use moves::ConnectionIds;
@@ -72,7 +72,7 @@ pub struct Back<'s> {
     /// What tshark opens, where it was asked to.
     pdml: Option<Pdml>,
     /// Its part of the sessions.
-    share: Share,
+    part: Part,
     /// Links publications, where there are other parts.
     linker: Option<&'s Mutex<Linker>>,
 }
@@ -98,7 +98,7 @@ pub struct Duty<'s> {
     /// Names of the inputs.
     pub files: Vec<Arc<str>>,
     /// Its part of the sessions.
-    pub share: Share,
+    pub part: Part,
     /// Links publications, where there are other parts.
     pub linker: Option<&'s Mutex<Linker>>,
 }
@@ -106,9 +106,9 @@ pub struct Duty<'s> {
 impl<'s> Back<'s> {
     /// A second half at the start of a capture.
     pub fn new(duty: Duty<'s>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
-        let Duty { options, files, share, linker } = duty;
+        let Duty { options, files, part, linker } = duty;
         let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
-        let mut rooms = Rooms::new(options, files, sink, share);
+        let mut rooms = Rooms::new(options, files, sink, part);
         if linker.is_some() {
             rooms.exchanges.link_later();
         }
@@ -123,14 +123,14 @@ impl<'s> Back<'s> {
             others: Others::new(),
             keep_bytes: if options.wants_messages { KEEP_FOR_ROWS } else { KEEP_FOR_SUMS },
             pdml,
-            share,
+            part,
             linker,
         }
     }
 
     /// Number of its part.
     pub const fn part(&self) -> u32 {
-        self.share.index()
+        self.part.index()
     }
 
     /// Whether nobody takes rows any more.
@@ -140,7 +140,7 @@ impl<'s> Back<'s> {
 
     /// Takes its part of a batch of packets.
     pub fn take(&mut self, batch: &Batch) {
-        let part = self.share.index();
+        let part = self.part.index();
         for group in batch.places(part).chunks(GROUP) {
             let packets = batch.packets(group);
             if self.streams.len() > IN_CACHE {
@@ -166,7 +166,7 @@ impl<'s> Back<'s> {
     /// Hands over what is to be linked with what other parts have, of packets before number `until`.
     fn link(&mut self, until: u64) {
         let Some(mut linker) = self.linker.and_then(|linker| linker.lock().ok()) else { return };
-        let events = linker.exchange(self.share, &mut self.rooms.exchanges, until);
+        let events = linker.exchange(self.part, &mut self.rooms.exchanges, until);
         drop(linker);
         events.iter().for_each(|event| self.rooms.books.event(event));
     }
