@@ -1,4 +1,4 @@
-//! The first half of the pass, in a thread of its own where a capture is not small: frames are read and opened down to their payloads.
+//! The first half of the pass: frames are read and opened down to their payloads.
 
 use super::routes::Routes;
 use crate::capture::{FileInfo, Frame, Source};

@@ -1,5 +1,5 @@
-//! The one pass: source, rooms in order, sinks that were asked for. Of a capture that is not small frames are read and opened in one thread; messages are
-//! found, and sums added up, in another, or, where nobody wants rows in their order, in several, each of which has its own part of the streams.
+//! The one pass: source, rooms in order, sinks that were asked for. Of a capture that is not small messages are found, and sums added up, in several
+//! threads, each of which has its own part of the streams; where rows are wanted in their order, in one, while another one reads.
 
 mod back;
 mod books;
@@ -130,10 +130,10 @@ pub struct Outcome {
     pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
 }
 
-/// Batches on their way from the first thread to the others. A capture of no more packets than are in so many is read in one thread: others would not
-/// be at work before it ends.
+/// Batches that are filled before threads begin. A capture of no more packets than are in so many is read in one thread: others would not be at work
+/// before it ends.
 const BATCHES: usize = 16;
-/// Threads that find messages, at most: one alone reads for all of them.
+/// Threads that find messages, at most: one at a time opens frames, for all of them.
 const THREADS: u32 = 4;
 
 /// Reads captures from one end to the other.

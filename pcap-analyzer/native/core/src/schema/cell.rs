@@ -27,6 +27,12 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+/// Adds bytes in hexadecimal, two digits each.
+pub fn push_hex(text: &mut String, bytes: &[u8]) {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
+    text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
+}
+
 /// Text that may be absent and keeps its memory from row to row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text {
@@ -58,10 +64,7 @@ impl Text {
 
     /// Replaces the text by bytes in hexadecimal, two digits each.
     pub fn set_hex(&mut self, bytes: &[u8]) {
-        let text = self.start();
-        for byte in bytes {
-            let _ = write!(text, "{byte:02x}");
-        }
+        push_hex(self.start(), bytes);
     }
 
     /// Makes the text present and empty, to be written to.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 mod cell;
 mod tables;
 
-pub use cell::{Cell, CellBuilder, Text, Value};
+pub use cell::{push_hex, Cell, CellBuilder, Text, Value};
 pub use tables::{captures, directions, exchanges, kinds, messages, notes, sessions, timings};
 
 /// A column as it is declared: what `pcapstat schema` prints and the docs show.

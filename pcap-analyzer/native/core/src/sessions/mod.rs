@@ -281,7 +281,7 @@ impl Session {
                 }
             }
         }
-        // they are told later where other threads are asked
+        // last, since they are told later where other threads have publishers
         measured.sort_by_key(|(name, _)| Timing::Delay.names().contains(name));
         measured.into_iter().map(|(name, kind)| self.timing_row(name, kind))
     }

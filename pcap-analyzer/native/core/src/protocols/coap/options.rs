@@ -3,6 +3,7 @@
 use crate::bytes::Cursor;
 use crate::message::Message;
 use crate::protocols::Malformed;
+use crate::schema::push_hex;
 use rustc_hash::FxHasher;
 use std::fmt::Write as _;
 use std::hash::Hasher;
@@ -169,20 +170,30 @@ fn block(value: &[u8]) -> (Option<u32>, Option<bool>, Option<u8>) {
 }
 
 fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message: &mut Message) {
-    let text = || String::from_utf8_lossy(value);
+    let text = String::from_utf8_lossy(value);
     match number {
-        11 => message.row.uri_path.more("/").push_str(&text()),
-        15 => message.row.uri_query.more("&").push_str(&text()),
+        11 => message.row.uri_path.more("/").push_str(&text),
+        15 => message.row.uri_query.more("&").push_str(&text),
         _ => {}
     }
     let options = message.row.options.more("; ");
-    let hex = || value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let _ = match known {
-        Some((name, Empty)) => write!(options, "{name}"),
-        Some((name, Uint)) => write!(options, "{name}: {}", uint(value)),
-        Some((name, Text)) => write!(options, "{name}: {}", text()),
-        Some((name, Block)) => write!(options, "{name}: {}/{}/{}", uint(value) >> 4, uint(value) >> 3 & 1, 16 << (uint(value) & 7)),
-        Some((name, Opaque)) => write!(options, "{name}: {}", hex()),
-        None => write!(options, "{number}: {}", hex()),
+    let Some((name, format)) = known else {
+        let _ = write!(options, "{number}: ");
+        return push_hex(options, value);
     };
+    options.push_str(name);
+    if !matches!(format, Empty) {
+        options.push_str(": ");
+    }
+    match format {
+        Empty => {}
+        Uint => {
+            let _ = write!(options, "{}", uint(value));
+        }
+        Text => options.push_str(&text),
+        Block => {
+            let _ = write!(options, "{}/{}/{}", uint(value) >> 4, uint(value) >> 3 & 1, 16 << (uint(value) & 7));
+        }
+        Opaque => push_hex(options, value),
+    }
 }
