@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -72,6 +73,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors are one line on standard error."""
+    # pyarrow brings numpy, whose linear algebra would keep a thread a processor busy with waiting for work that no command has
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()

@@ -339,11 +339,6 @@ impl Exchanges {
         }
     }
 
-    /// Reports an event that is not of one exchange.
-    pub fn report(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
     /// Decides how it ended, the first time: reports it, and keeps the exchange until [`Exchanges::forget`], so that late duplicates find it.
     pub fn end(&mut self, id: ExchangeId, outcome: &'static str) {
         let Some(exchange) = self.get_mut(id) else { return };
@@ -375,13 +370,6 @@ impl Exchanges {
             let Some(exchange) = self.slots.get(slot).filter(|exchange| exchange.from.is_some()) else { continue };
             self.forget(ExchangeId { number: exchange.number, slot: u32::try_from(slot).unwrap_or(u32::MAX) });
         }
-    }
-
-    /// Whether something happened since [`Exchanges::take_events`] was called last.
-    #[inline]
-    #[must_use]
-    pub const fn has_events(&self) -> bool {
-        !self.events.is_empty()
     }
 
     /// What happened since the last call.
