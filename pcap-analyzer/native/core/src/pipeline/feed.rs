@@ -150,7 +150,8 @@ impl Member<'_> {
         }
         match self.feed.front.try_lock() {
             Ok(mut front) => {
-                for _ in 0..TURN {
+                let turn = if self.feed.queues.len() > 1 { TURN } else { 1 };
+                for _ in 0..turn {
                     if queue.is_over() || !self.feed.fill(&mut front)? {
                         break;
                     }
