@@ -149,7 +149,7 @@ impl Linker {
     }
 
     /// Takes what a thread found in all its packets before number `until`, and gives what is known for its sessions by now.
-    pub fn exchange(&mut self, part: Part, exchanges: &mut Exchanges, until: u64) -> Vec<Event> {
+    pub fn hand_in(&mut self, part: Part, exchanges: &mut Exchanges, until: u64) -> Vec<Event> {
         let Linking::Later(found) = &mut exchanges.linking else { return Vec::new() };
         if let Some((_, waiting)) = self.parts.get_mut(part.index() as usize) {
             let empty = waiting.spare.pop().unwrap_or_default();

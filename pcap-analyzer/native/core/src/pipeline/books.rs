@@ -25,11 +25,12 @@ impl Books {
 
     /// Begins a session; returns its number.
     pub fn begin(&mut self, begins: &Beginning) -> u32 {
+        let number = self.part.number(self.begun);
         self.begun += 1;
-        match &mut self.ledger {
-            Some(ledger) => ledger.begin(begins),
-            None => self.part.number(self.begun - 1),
+        if let Some(ledger) = &mut self.ledger {
+            ledger.begin(number, begins);
         }
+        number
     }
 
     /// The number of a kind of messages.

@@ -437,7 +437,7 @@ impl Session {
 
     /// Its kinds have other numbers from now on: `numbers` by those until now.
     pub(super) fn renumber_kinds(&mut self, numbers: &[KindId]) {
-        self.kinds.iter_mut().for_each(|count| count.kind = Kinds::renumber(count.kind, numbers));
+        self.kinds.iter_mut().for_each(|count| count.kind = count.kind.among(numbers));
     }
 
     /// Sessions have other numbers from now on.

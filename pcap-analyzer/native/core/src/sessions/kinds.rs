@@ -7,6 +7,13 @@ use std::hash::{Hash, Hasher};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KindId(u16);
 
+impl KindId {
+    /// What it is among others, `numbers` by the numbers here.
+    pub(super) fn among(self, numbers: &[Self]) -> Self {
+        numbers.get(usize::from(self.0)).copied().unwrap_or(self)
+    }
+}
+
 /// A kind of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -63,11 +70,6 @@ impl Kinds {
     /// All kinds in the order of their numbers.
     pub fn all(&self) -> impl Iterator<Item = Kind> + '_ {
         self.kinds.iter().copied()
-    }
-
-    /// What a number is among others, `numbers` by the numbers here.
-    pub(super) fn renumber(number: KindId, numbers: &[KindId]) -> KindId {
-        numbers.get(usize::from(number.0)).copied().unwrap_or(number)
     }
 
     /// The kind of a number.

@@ -35,10 +35,10 @@ impl Ledger {
         Self { sessions: Arena::default(), part, orders: Vec::new() }
     }
 
-    /// Begins a session; returns its number.
-    pub fn begin(&mut self, begins: &Beginning) -> u32 {
+    /// Begins a session: the next of its part.
+    pub fn begin(&mut self, number: u32, begins: &Beginning) {
         self.orders.push(begins.order);
-        self.part.number(self.sessions.add(|place| Session::new(self.part.number(place), begins)))
+        self.sessions.add(|_| Session::new(number, begins));
     }
 
     /// A session by its number.

@@ -166,7 +166,7 @@ impl<'s> Back<'s> {
     /// Hands over what is to be linked with what other parts have, of packets before number `until`.
     fn link(&mut self, until: u64) {
         let Some(mut linker) = self.linker.and_then(|linker| linker.lock().ok()) else { return };
-        let events = linker.exchange(self.part, &mut self.rooms.exchanges, until);
+        let events = linker.hand_in(self.part, &mut self.rooms.exchanges, until);
         drop(linker);
         events.iter().for_each(|event| self.rooms.books.event(event));
     }
@@ -189,7 +189,7 @@ impl<'s> Back<'s> {
     }
 
     /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
-    /// makes captures of many streams faster by a third.
+    /// makes captures of many streams faster.
     fn touch<'a>(&self, group: impl Iterator<Item = &'a Arrival>) {
         let mut talks = [None; GROUP];
         for (talk, arrival) in talks.iter_mut().zip(group) {

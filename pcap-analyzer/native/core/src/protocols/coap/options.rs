@@ -170,10 +170,10 @@ fn block(value: &[u8]) -> (Option<u32>, Option<bool>, Option<u8>) {
 }
 
 fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message: &mut Message) {
-    let text = String::from_utf8_lossy(value);
+    let text = || String::from_utf8_lossy(value);
     match number {
-        11 => message.row.uri_path.more("/").push_str(&text),
-        15 => message.row.uri_query.more("&").push_str(&text),
+        11 => message.row.uri_path.more("/").push_str(&text()),
+        15 => message.row.uri_query.more("&").push_str(&text()),
         _ => {}
     }
     let options = message.row.options.more("; ");
@@ -190,7 +190,7 @@ fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message:
         Uint => {
             let _ = write!(options, "{}", uint(value));
         }
-        Text => options.push_str(&text),
+        Text => options.push_str(&text()),
         Block => {
             let _ = write!(options, "{}/{}/{}", uint(value) >> 4, uint(value) >> 3 & 1, 16 << (uint(value) & 7));
         }
