@@ -68,6 +68,15 @@ def test_files_are_written_by_suffix(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv", "x.parquet"]
 
 
+def test_parquet_holds_times_and_frame_numbers_by_their_differences(tmp_path: Path) -> None:
+    """Also those in lists."""
+    run("messages", SAMPLE, "-O", tmp_path / "x.parquet")
+    group = pyarrow.parquet.ParquetFile(tmp_path / "x.parquet").metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    by_differences = {column.path_in_schema for column in columns if "DELTA_BINARY_PACKED" in column.encodings}
+    assert {"time_ns", "frame", "frames.list.element"} <= by_differences
+
+
 def test_passwords_and_payloads_are_not_shown_unasked() -> None:
     """The column payload is empty unless asked for."""
     plain = run("messages", SAMPLE, "--format", "ndjson").stdout

@@ -255,6 +255,12 @@ struct Sums {
     outcome: Outcome,
 }
 
+impl Drop for Sums {
+    fn drop(&mut self) {
+        pipeline::free_later(std::mem::take(&mut self.outcome));
+    }
+}
+
 #[pymethods]
 impl Sums {
     /// Sessions.

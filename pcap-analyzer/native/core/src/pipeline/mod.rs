@@ -272,6 +272,12 @@ impl Outcome {
     }
 }
 
+/// Frees what takes long to free, the state of thousands of streams, beside what comes next. A process that ends meanwhile need not wait for it.
+pub fn free_later<T: Send + 'static>(what: T) {
+    // where no thread can be had, it is freed here
+    drop(std::thread::Builder::new().spawn(move || drop(what)));
+}
+
 /// Adds frames and bytes to those that are known.
 fn add_all<K: Ord>(sums: &mut BTreeMap<K, (u64, u64)>, more: BTreeMap<K, (u64, u64)>) {
     for (key, (frames, bytes)) in more {

@@ -1,11 +1,11 @@
 //! The types a column may have, and how each becomes Arrow or a plain value.
 
+use super::words::Words;
 use crate::packet::Address;
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, GenericByteBuilder, ListBuilder, PrimitiveBuilder, StringBuilder};
 use arrow_array::types::{ByteArrayType, Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type, UInt8Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
 use arrow_schema::{DataType, Field};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// A cell's value without Arrow, for single rows.
@@ -253,113 +253,85 @@ impl CellBuilder<Option<bool>> for Sparse<BooleanBuilder> {
     }
 }
 
-macro_rules! text_cells {
-    ($($kind:ty, $reset:expr, $text:expr;)*) => {$(
+/// Adds a text. Not inlined: a row's many texts that are not there are then passed over without a call.
+#[inline(never)]
+fn append_text(builder: &mut StringBuilder, text: &str) {
+    builder.append_value(text);
+}
+
+impl Cell for Text {
+    const NAME: &'static str = "utf8";
+    type Builder = Sparse<StringBuilder>;
+    #[inline]
+    fn reset(&mut self) {
+        self.is_present = false;
+    }
+    fn value(&self) -> Value {
+        self.get().map_or(Value::None, |text| Value::Text(text.to_owned()))
+    }
+}
+
+impl CellBuilder<Text> for Sparse<StringBuilder> {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, true)
+    }
+    #[inline]
+    fn append(&mut self, cell: &Text) {
+        self.put(cell.get(), append_text);
+    }
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.caught_up().finish())
+    }
+}
+
+macro_rules! word_cells {
+    ($($kind:ty, $empty:expr;)*) => {$(
         impl Cell for $kind {
             const NAME: &'static str = "utf8";
-            type Builder = Sparse<StringBuilder>;
+            type Builder = Words<$kind>;
             #[inline]
-            fn reset(&mut self) { ($reset)(self) }
-            fn value(&self) -> Value { ($text)(self).map_or(Value::None, |text: &str| Value::Text(text.to_owned())) }
+            fn reset(&mut self) { *self = $empty; }
+            fn value(&self) -> Value { Value::Text(self.to_string()) }
         }
-        impl CellBuilder<$kind> for Sparse<StringBuilder> {
-            fn field(name: &str) -> Field { Field::new(name, DataType::Utf8, true) }
+        impl CellBuilder<$kind> for Words<$kind> {
+            fn field(name: &str) -> Field { Field::new(name, DataType::Utf8, false) }
             #[inline]
-            fn append(&mut self, cell: &$kind) { self.put(($text)(cell), StringBuilder::append_value); }
-            fn finish(&mut self) -> ArrayRef { Arc::new(self.caught_up().finish()) }
+            fn append(&mut self, cell: &$kind) { self.put(cell); }
+            fn finish(&mut self) -> ArrayRef { Arc::new(self.column(ToString::to_string)) }
         }
     )*};
 }
 
-text_cells! {
-    Option<&'static str>, |cell: &mut Option<&'static str>| *cell = None, |cell: &Option<&'static str>| -> Option<&'static str> { *cell };
-    Option<Arc<str>>, |cell: &mut Option<Arc<str>>| *cell = None, as_text;
-    Text, |cell: &mut Text| cell.is_present = false, Text::get;
+word_cells! {
+    &'static str, "";
+    Address, Self::default();
 }
 
-fn as_text(cell: &Option<Arc<str>>) -> Option<&str> {
-    cell.as_deref()
-}
-
-impl Cell for &'static str {
+impl Cell for Option<Arc<str>> {
     const NAME: &'static str = "utf8";
-    type Builder = StringBuilder;
+    type Builder = Words<Arc<str>>;
     #[inline]
     fn reset(&mut self) {
-        *self = "";
+        *self = None;
     }
     fn value(&self) -> Value {
-        Value::Text((*self).to_owned())
+        self.as_deref().map_or(Value::None, |text| Value::Text(text.to_owned()))
     }
 }
 
-impl CellBuilder<&'static str> for StringBuilder {
+impl CellBuilder<Option<Arc<str>>> for Words<Arc<str>> {
     fn field(name: &str) -> Field {
-        Field::new(name, DataType::Utf8, false)
+        Field::new(name, DataType::Utf8, true)
     }
     #[inline]
-    fn append(&mut self, cell: &&'static str) {
-        self.append_value(cell);
-    }
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(Self::finish(self))
-    }
-}
-
-/// Bytes of the longest IPv4 address as text.
-const DOTTED: usize = 15;
-
-/// An IPv4 address as text: written by itself, since every row has two of them and `fmt` takes a tenth of the time of a table.
-fn dotted(octets: [u8; 4], text: &mut [u8; DOTTED]) -> &str {
-    let mut at = 0;
-    let mut put = |byte: u8| {
-        if let Some(place) = text.get_mut(at) {
-            *place = byte;
-        }
-        at += 1;
-    };
-    for (number, octet) in octets.into_iter().enumerate() {
-        if number > 0 {
-            put(b'.');
-        }
-        if octet >= 100 {
-            put(b'0' + octet / 100);
-        }
-        if octet >= 10 {
-            put(b'0' + octet / 10 % 10);
-        }
-        put(b'0' + octet % 10);
-    }
-    text.get(..at).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or("")
-}
-
-impl Cell for Address {
-    const NAME: &'static str = "utf8";
-    type Builder = StringBuilder;
-    #[inline]
-    fn reset(&mut self) {
-        *self = Self::default();
-    }
-    fn value(&self) -> Value {
-        Value::Text(self.to_string())
-    }
-}
-
-impl CellBuilder<Address> for StringBuilder {
-    fn field(name: &str) -> Field {
-        Field::new(name, DataType::Utf8, false)
-    }
-    fn append(&mut self, cell: &Address) {
+    fn append(&mut self, cell: &Option<Arc<str>>) {
         match cell {
-            Address::V4(octets) => self.append_value(dotted(*octets, &mut [0; DOTTED])),
-            Address::V6(_) => {
-                let _ = write!(self, "{cell}");
-                self.append_value("");
-            }
+            Some(text) => self.put(text),
+            None => self.put_none(1),
         }
     }
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(Self::finish(self))
+        Arc::new(self.column(ToString::to_string))
     }
 }
 
@@ -414,13 +386,6 @@ impl CellBuilder<Vec<u64>> for ListBuilder<PrimitiveBuilder<UInt64Type>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_written_as_the_standard_library_writes_it() {
-        for octets in [[0, 0, 0, 0], [10, 1, 99, 100], [255, 255, 255, 255], [127, 0, 0, 9], [192, 168, 200, 30]] {
-            assert_eq!(std::net::Ipv4Addr::from(octets).to_string(), dotted(octets, &mut [0; DOTTED]));
-        }
-    }
 
     #[test]
     fn rows_without_a_value_stand_where_they_came() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 mod cell;
 mod tables;
+mod words;
 
 pub use cell::{push_hex, Cell, CellBuilder, Text, Value};
 pub use tables::{captures, directions, exchanges, kinds, messages, notes, sessions, timings};

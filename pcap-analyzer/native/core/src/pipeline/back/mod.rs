@@ -9,7 +9,7 @@ pub use stream::Ends;
 
 use super::desk::{Desk, Rooms};
 use super::front::{Arrival, Batch, Others};
-use super::{Options, Sink};
+use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::error::{Error, ErrorKind};
 use crate::exchanges::{Event, Linker, Sample, Timing};
@@ -439,7 +439,7 @@ impl<'s> Back<'s> {
         self.rooms.exchanges.finish();
         self.rooms.take_events();
         self.link(u64::MAX);
-        drop((self.streams, self.conversations, self.rooms.exchanges));
+        free_later((self.streams, self.conversations, self.rooms.exchanges));
         match self.pdml.and_then(Pdml::failure) {
             Some(cause) => {
                 Err(Error { kind: ErrorKind::Tool, path: "tshark".to_owned(), offset: None, frame: None, cause, remedy: TSHARK_REMEDY })
