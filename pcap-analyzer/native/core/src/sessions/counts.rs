@@ -19,13 +19,15 @@ pub fn without_message<T: From<u32>>(headers: &Headers, bytes: T) -> [T; 9] {
     [link, padding, ip, transport, security, header, T::from(0), T::from(0), opaque]
 }
 
-/// Messages of one kind in one direction.
+/// Messages of one kind in one direction: those that count as data, or the others.
 #[derive(Debug)]
 pub struct KindCount {
     /// Who sends them.
     pub from: Side,
     /// Their kind.
     pub kind: KindId,
+    /// Whether they count as data.
+    pub is_data: bool,
     /// Messages.
     pub messages: u64,
     /// Smallest message, the protocol's own bytes.
@@ -34,6 +36,13 @@ pub struct KindCount {
     pub bytes_max: u32,
     /// Their bytes.
     pub parts: ByteSums,
+}
+
+impl KindCount {
+    #[inline]
+    fn is_of(&self, kind: KindId, from: Side) -> bool {
+        self.kind == kind && self.from == from
+    }
 }
 
 /// Sums of the data that one side sends.
@@ -51,10 +60,10 @@ pub struct Direction {
     pub data_last_ack_ns: Option<i64>,
     /// Exchange of the last of them, from 1 on, where an acknowledgement of it is expected; else 0.
     last_data: u64,
-    /// Bytes sent by this side since Time2.
+    /// Bytes sent by this side since Time2, where there was data.
     since_time2: ByteSums,
-    /// Bytes of the data-carrying messages.
-    pub data_parts: ByteSums,
+    /// Whether there are such: as a rule those who send data send nothing else.
+    is_any_since: bool,
     /// Bytes of frames without a message.
     pub control_parts: ByteSums,
     /// Frames without a message.
@@ -70,6 +79,21 @@ impl Direction {
     #[must_use]
     pub fn data_times_ns(&self) -> Option<[i64; 2]> {
         (self.data_messages > 0).then_some(self.data_times_ns)
+    }
+
+    /// Where bytes are counted that this side sends now: without data there is no Time2 yet.
+    #[inline]
+    fn since(&mut self) -> Option<&mut ByteSums> {
+        self.is_any_since = self.data_messages > 0;
+        self.is_any_since.then_some(&mut self.since_time2)
+    }
+
+    /// This is Time2, as far as it is known.
+    #[inline]
+    fn restart(&mut self) {
+        if std::mem::take(&mut self.is_any_since) {
+            self.since_time2 = ByteSums::default();
+        }
     }
 
     /// Whether the last data message is to be acknowledged.
@@ -106,8 +130,8 @@ pub struct Session {
     measured: Vec<(Timing, &'static str, Samples)>,
     /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
     sampled: [u8; Timing::COUNT],
-    /// The same of the last message of each side among `kinds`.
-    counted: [u8; 2],
+    /// The same of the last message of each side among `kinds`, of those with data and of the others.
+    counted: [[u8; 2]; 2],
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
     /// Sessions that published what was delivered in this one, in order.
@@ -235,10 +259,10 @@ impl Session {
         self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
         self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
         self.learn(count, from);
-        self.count_kind(count, from);
         let is_data = self.count_data(count, from, choices);
+        self.count_kind(count, from, is_data);
         if !is_data {
-            self.direction(from).since_time2.add(&count.parts);
+            self.direction(from).since().into_iter().for_each(|since| since.add(&count.parts));
         }
         self.count_acknowledgement(count, from);
         is_data
@@ -264,8 +288,7 @@ impl Session {
         direction.data_times_ns = [if direction.data_messages == 1 { count.time_ns } else { first_ns }, count.time_ns];
         direction.data_last_ack_ns = None;
         direction.last_data = if count.acknowledgement == Acknowledgement::Expected { count.exchange } else { 0 };
-        direction.data_parts.add(&count.parts);
-        direction.since_time2 = ByteSums::default();
+        direction.restart();
         if choices.stop_after == Some(direction.data_messages) {
             self.stop = if direction.is_ack_expected() { Stop::Awaiting(direction.last_data) } else { Stop::Stopped };
         }
@@ -278,7 +301,7 @@ impl Session {
         let direction = self.direction(from.peer());
         if direction.is_ack_expected() && direction.last_data == exchange && direction.data_last_ack_ns.is_none() {
             direction.data_last_ack_ns = Some(count.time_ns);
-            direction.since_time2 = ByteSums::default();
+            direction.restart();
         }
         if self.stop == Stop::Awaiting(exchange) {
             self.stop = Stop::Stopped;
@@ -286,12 +309,12 @@ impl Session {
     }
 
     #[inline]
-    fn count_kind(&mut self, count: &Count, from: Side) {
+    fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
         let [_, _, _, _, _, own @ ..] = count.parts;
         let own = own.iter().sum();
-        let likely = self.counted.get(from.index()).map_or(0, |&at| usize::from(at));
-        let is_there = self.kinds.get(likely).is_some_and(|known| known.kind == count.kind && known.from == from);
-        let at = if is_there { likely } else { self.place_of_kind(count.kind, from) };
+        let likely = self.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
+        let is_there = self.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
+        let at = if is_there { likely } else { self.place_of_kind(count.kind, from, is_data) };
         let Some(sums) = self.kinds.get_mut(at) else { return };
         sums.messages += 1;
         sums.bytes_min = sums.bytes_min.min(own);
@@ -300,13 +323,15 @@ impl Session {
     }
 
     /// Where messages of this kind from this side are counted.
-    fn place_of_kind(&mut self, kind: KindId, from: Side) -> usize {
-        let at = self.kinds.iter().position(|known| known.kind == kind && known.from == from).unwrap_or_else(|| {
+    fn place_of_kind(&mut self, kind: KindId, from: Side, is_data: bool) -> usize {
+        let at = self.kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
             grow(&mut self.kinds);
-            self.kinds.push(KindCount { from, kind, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts: ByteSums::default() });
+            let parts = ByteSums::default();
+            self.kinds.push(KindCount { from, kind, is_data, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts });
             self.kinds.len() - 1
         });
-        if let (Some(likely), Ok(at)) = (self.counted.get_mut(from.index()), u8::try_from(at)) {
+        let likely = self.counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
+        if let (Some(likely), Ok(at)) = (likely, u8::try_from(at)) {
             *likely = at;
         }
         at
@@ -387,7 +412,7 @@ impl Session {
         let direction = self.direction(from);
         direction.control_frames += u64::from(control.frames);
         direction.control_parts.add(&control.parts);
-        direction.since_time2.add(&control.parts);
+        direction.since().into_iter().for_each(|since| since.add(&control.parts));
     }
 
     /// Counts a segment that filled a hole behind which others waited.
@@ -401,7 +426,7 @@ impl Session {
         let direction = self.direction(from);
         direction.control_frames += frames;
         direction.control_parts.add_sums(parts);
-        direction.since_time2.add_sums(parts);
+        direction.since().into_iter().for_each(|since| since.add_sums(parts));
     }
 
     /// Counts header fields of a message, where that counts.
@@ -421,7 +446,7 @@ impl Session {
         }
         let direction = self.direction(from);
         add_sums(direction.unassigned_parts.get_or_insert_default(), parts);
-        direction.since_time2.add_sums(parts);
+        direction.since().into_iter().for_each(|since| since.add_sums(parts));
     }
 
     /// Adds a publisher's leg of a message delivered by `from`. What a session publishes to itself is in its own bytes already.
@@ -496,10 +521,31 @@ impl Session {
         self.measured.iter().map(|(timing, kind, samples)| (*timing, *kind, samples))
     }
 
-    /// Bytes sent by `from` until Time2: all of them but those since.
+    /// Bytes of the messages by which `from` sends data.
+    #[must_use]
+    pub fn data_parts(&self, from: Side) -> PartSums {
+        let mut sums = PartSums::default();
+        self.kinds.iter().filter(|kind| kind.from == from && kind.is_data).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
+        sums
+    }
+
+    /// Messages by kind, with data or not.
+    pub fn kinds(&self) -> impl Iterator<Item = (&KindCount, Option<&KindCount>)> {
+        let others = |at: usize, count: &KindCount| {
+            let (before, behind) = (self.kinds.get(..at), self.kinds.get(at + 1..));
+            [before, behind].map(|kinds| kinds.into_iter().flatten().find(|other| other.is_of(count.kind, count.from)))
+        };
+        self.kinds.iter().enumerate().filter_map(move |(at, count)| match others(at, count) {
+            [None, behind] => Some((count, behind)),
+            [Some(_), _] => None,
+        })
+    }
+
+    /// Bytes sent by `from` until Time2: all of them but those since; none where it sends no data.
     #[must_use]
     pub fn received_until_time2(&self, from: Side) -> PartSums {
-        let Some(direction) = self.directions.get(from.index()) else { return PartSums::default() };
+        let direction = self.directions.get(from.index()).filter(|direction| direction.data_messages > 0);
+        let Some(direction) = direction else { return PartSums::default() };
         let mut sums = direction.control_parts.get();
         self.kinds.iter().filter(|kind| kind.from == from).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
         add_sums(&mut sums, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));

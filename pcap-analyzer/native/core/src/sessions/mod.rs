@@ -165,18 +165,20 @@ impl Sessions {
 
     /// A session's rows of the table `kinds`.
     pub fn kind_rows<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = kinds_table::Row> + 'a {
-        session.kinds.iter().filter_map(|count| {
+        session.kinds().filter_map(|(count, other)| {
             let kind = self.kinds.get(count.kind)?;
+            let mut parts = count.parts.get();
+            other.into_iter().for_each(|other| add_sums(&mut parts, &other.parts.get()));
             Some(kinds_table::Row {
                 session: session.row.session,
                 direction: count.from.direction(),
                 protocol: kind.protocol,
                 kind: kind.kind,
                 variant: kind.variant,
-                messages: count.messages,
-                message_bytes_min: count.bytes_min,
-                message_bytes_max: count.bytes_max,
-                parts: count.parts.get().to_vec(),
+                messages: count.messages + other.map_or(0, |other| other.messages),
+                message_bytes_min: count.bytes_min.min(other.map_or(u32::MAX, |other| other.bytes_min)),
+                message_bytes_max: count.bytes_max.max(other.map_or(0, |other| other.bytes_max)),
+                parts: parts.to_vec(),
             })
         })
     }
@@ -221,8 +223,7 @@ impl Session {
     #[must_use]
     pub fn data_sender(&self) -> Side {
         let [client, server] = &self.directions;
-        let [.., hidden_by_client] = client.data_parts.get();
-        let [.., hidden_by_server] = server.data_parts.get();
+        let [[.., hidden_by_client], [.., hidden_by_server]] = [Side::Client, Side::Server].map(|side| self.data_parts(side));
         if (hidden_by_client, client.data_messages) > (hidden_by_server, server.data_messages) {
             Side::Client
         } else {
@@ -263,7 +264,7 @@ impl Session {
             data_last_ack_ns: sums.data_last_ack_ns,
             is_ack_expected: sums.is_ack_expected(),
             received_until_time2: self.received_until_time2(from).to_vec(),
-            data_parts: sums.data_parts.get().to_vec(),
+            data_parts: self.data_parts(from).to_vec(),
             control_parts: sums.control_parts.get().to_vec(),
             control_frames: sums.control_frames,
             publisher_parts: parts_or_none(sums.publisher_parts.as_deref()),
