@@ -294,13 +294,13 @@ impl Outcome {
             let row = &session.row;
             let [c2s, s2c] = &session.directions;
             let (main, other) = if session.data_sender() == Side::Client { (c2s, s2c) } else { (s2c, c2s) };
-            let has_data = main.data_messages > 0;
+            let has_data = main.data.messages > 0;
             let is_secured = row.time1_security_ns.is_some();
             let remarks = [
                 (note::NO_DATA, !has_data && !is_secured, String::new()),
                 (note::NO_OPENING, has_data && !is_secured && !row.is_opening_seen, String::new()),
-                (note::NO_LAST_ACK, has_data && main.is_ack_expected() && main.data_last_ack_ns.is_none(), String::new()),
-                (note::BOTH_WAYS, other.data_messages > 0, format!("{} the other way", other.data_messages)),
+                (note::NO_LAST_ACK, has_data && main.data.is_ack_expected() && main.data.last_ack_ns.is_none(), String::new()),
+                (note::BOTH_WAYS, other.data.messages > 0, format!("{} the other way", other.data.messages)),
                 (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
                 (note::UNDELIVERED, session.undelivered > 0, format!("{} publications", session.undelivered)),
                 (note::STOPPED, row.messages_after_stop > 0, format!("{} messages", row.messages_after_stop)),

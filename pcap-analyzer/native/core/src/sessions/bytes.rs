@@ -28,7 +28,14 @@ pub struct ByteSums {
     low: Parts,
     /// Of all parts, so that no part has to be looked at by itself.
     low_total: u32,
-    carried: Option<Box<PartSums>>,
+    carried: Option<Box<Carried>>,
+}
+
+/// What was carried over.
+#[derive(Debug, Default)]
+struct Carried {
+    parts: PartSums,
+    messages: u64,
 }
 
 impl ByteSums {
@@ -46,7 +53,7 @@ impl ByteSums {
     /// Brings what is here to the place of its own, and adds to it there.
     #[cold]
     fn carry(&mut self, parts: &Parts) {
-        let carried = self.carried.get_or_insert_default();
+        let carried = &mut self.carried.get_or_insert_default().parts;
         add(carried, &std::mem::take(&mut self.low));
         self.low_total = 0;
         add(carried, parts);
@@ -54,13 +61,26 @@ impl ByteSums {
 
     /// Adds sums.
     pub fn add_sums(&mut self, sums: &PartSums) {
-        add_sums(self.carried.get_or_insert_default(), sums);
+        add_sums(&mut self.carried.get_or_insert_default().parts, sums);
+    }
+
+    /// Carries over so many messages, and one more. Returns how many are left: none.
+    #[cold]
+    pub fn carry_messages(&mut self, messages: u32) -> u32 {
+        self.carried.get_or_insert_default().messages += u64::from(messages) + 1;
+        0
+    }
+
+    /// Messages that were carried over.
+    #[must_use]
+    pub fn carried_messages(&self) -> u64 {
+        self.carried.as_ref().map_or(0, |carried| carried.messages)
     }
 
     /// The sums.
     #[must_use]
     pub fn get(&self) -> PartSums {
-        let mut sums = self.carried.as_deref().copied().unwrap_or_default();
+        let mut sums = self.carried.as_ref().map_or_else(PartSums::default, |carried| carried.parts);
         add(&mut sums, &self.low);
         sums
     }
@@ -70,6 +90,14 @@ impl ByteSums {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn messages_beyond_32_bits_are_carried_over() {
+        let mut sums = ByteSums::default();
+        sums.add(&[1; 9]);
+
+        assert_eq!((0, 1 << 32, [1; 9]), (sums.carry_messages(u32::MAX), sums.carried_messages(), sums.get()));
+    }
 
     proptest! {
         #[test]

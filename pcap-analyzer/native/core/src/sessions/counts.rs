@@ -21,6 +21,7 @@ pub fn without_message<T: From<u32>>(headers: &Headers, bytes: T) -> [T; 9] {
 
 /// Messages of one kind in one direction: those that count as data, or the others.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct KindCount {
     /// Who sends them.
     pub from: Side,
@@ -28,8 +29,8 @@ pub struct KindCount {
     pub kind: KindId,
     /// Whether they count as data.
     pub is_data: bool,
-    /// Messages.
-    pub messages: u64,
+    /// Messages that are not carried over with their bytes.
+    messages: u32,
     /// Smallest message, the protocol's own bytes.
     pub bytes_min: u32,
     /// Largest message.
@@ -39,31 +40,45 @@ pub struct KindCount {
 }
 
 impl KindCount {
+    /// Messages.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.parts.carried_messages() + u64::from(self.messages)
+    }
+
     #[inline]
     fn is_of(&self, kind: KindId, from: Side) -> bool {
         self.kind == kind && self.from == from
     }
 }
 
-/// Sums of the data that one side sends.
+/// The data that one side sends; together as [`Running`] is.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Data {
+    /// Data messages, each once.
+    pub messages: u64,
+    /// Data bytes, each once.
+    pub bytes: u64,
+    /// Times of the first and the last of them, where there are any.
+    times_ns: [i64; 2],
+    /// Time of the receiver's acknowledgement of the last data message.
+    pub last_ack_ns: Option<i64>,
+    /// Exchange of the last of them, from 1 on, where an acknowledgement of it is expected; else 0.
+    last: u64,
+    /// Whether the side sent anything since Time2: as a rule those who send data send nothing else.
+    is_any_since: bool,
+}
+
+/// What one side sends.
 #[derive(Debug, Default)]
 pub struct Direction {
-    /// Data messages, each once.
-    pub data_messages: u64,
-    /// Data bytes, each once.
-    pub data_bytes: u64,
+    /// The data.
+    pub data: Data,
     /// Data bytes less those that they take on the wire, where they were compressed.
     pub data_saved_bytes: i64,
-    /// Times of the first and the last of them, where there are any.
-    data_times_ns: [i64; 2],
-    /// Time of the receiver's acknowledgement of the last data message.
-    pub data_last_ack_ns: Option<i64>,
-    /// Exchange of the last of them, from 1 on, where an acknowledgement of it is expected; else 0.
-    last_data: u64,
     /// Bytes sent by this side since Time2, where there was data.
     since_time2: ByteSums,
-    /// Whether there are such: as a rule those who send data send nothing else.
-    is_any_since: bool,
     /// Bytes of frames without a message.
     pub control_parts: ByteSums,
     /// Frames without a message.
@@ -74,32 +89,34 @@ pub struct Direction {
     pub unassigned_parts: Option<Box<PartSums>>,
 }
 
-impl Direction {
+impl Data {
     /// Times of the first and the last data message, where there are any.
     #[must_use]
-    pub fn data_times_ns(&self) -> Option<[i64; 2]> {
-        (self.data_messages > 0).then_some(self.data_times_ns)
-    }
-
-    /// Where bytes are counted that this side sends now: without data there is no Time2 yet.
-    #[inline]
-    fn since(&mut self) -> Option<&mut ByteSums> {
-        self.is_any_since = self.data_messages > 0;
-        self.is_any_since.then_some(&mut self.since_time2)
-    }
-
-    /// This is Time2, as far as it is known.
-    #[inline]
-    fn restart(&mut self) {
-        if std::mem::take(&mut self.is_any_since) {
-            self.since_time2 = ByteSums::default();
-        }
+    pub fn times_ns(&self) -> Option<[i64; 2]> {
+        (self.messages > 0).then_some(self.times_ns)
     }
 
     /// Whether the last data message is to be acknowledged.
     #[must_use]
     pub const fn is_ack_expected(&self) -> bool {
-        self.last_data > 0
+        self.last > 0
+    }
+}
+
+impl Direction {
+    /// Where bytes are counted that this side sends now: without data there is no Time2 yet.
+    #[inline]
+    fn since(&mut self) -> Option<&mut ByteSums> {
+        self.data.is_any_since = self.data.messages > 0;
+        self.data.is_any_since.then_some(&mut self.since_time2)
+    }
+
+    /// This is Time2, as far as it is known.
+    #[inline]
+    fn restart(&mut self) {
+        if std::mem::take(&mut self.data.is_any_since) {
+            self.since_time2 = ByteSums::default();
+        }
     }
 }
 
@@ -120,7 +137,8 @@ const ENVELOPE_BYTES: std::ops::Range<u32> = 5..128;
 /// One session as sums.
 #[derive(Debug)]
 pub struct Session {
-    /// Its row as far as it is no sum.
+    running: Running,
+    /// Its row as far as it is no sum; what is running is in it when the capture has ended.
     pub row: crate::schema::sessions::Row,
     /// By sender: client, server.
     pub directions: [Direction; 2],
@@ -128,17 +146,31 @@ pub struct Session {
     pub kinds: Vec<KindCount>,
     /// What was measured: which time, of which kind of exchange, and the samples.
     measured: Vec<(Timing, &'static str, Samples)>,
-    /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
-    sampled: [u8; Timing::COUNT],
-    /// The same of the last message of each side among `kinds`, of those with data and of the others.
-    counted: [[u8; 2]; 2],
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
     /// Sessions that published what was delivered in this one, in order.
     pub publishers: Vec<u32>,
     last_flight_from: Option<Side>,
-    is_data_seen: bool,
+}
+
+/// What nearly every message reads and changes, in one line of the processor's cache: a session's next message finds none of it there where sessions
+/// are many.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Running {
+    messages: u64,
+    frame_last: u64,
+    time_last_ns: i64,
+    exchanges_complete: u64,
     stop: Stop,
+    /// Whether there was a message of the application.
+    is_begun: bool,
+    is_opening_seen: bool,
+    is_data_seen: bool,
+    /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
+    sampled: [u8; Timing::COUNT],
+    /// The same of the last message of each side among the kinds, of those with data and of the others.
+    counted: [[u8; 2]; 2],
 }
 
 /// What the user chose about counting.
@@ -185,23 +217,18 @@ impl Session {
             found_by: begins.found_by,
             file: begins.file.clone(),
             frame_first,
-            frame_last,
             time1_transport_ns: begins.time_ns,
-            time_last_ns: begins.time_ns,
             ..Default::default()
         };
         Self {
+            running: Running { frame_last, time_last_ns: begins.time_ns, ..Running::default() },
             row,
             directions: Default::default(),
             kinds: Vec::new(),
             measured: Vec::new(),
-            sampled: Default::default(),
-            counted: Default::default(),
             undelivered: 0,
             publishers: Vec::new(),
             last_flight_from: None,
-            is_data_seen: false,
-            stop: Stop::Not,
         }
     }
 
@@ -219,7 +246,7 @@ impl Session {
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.stop == Stop::Stopped
+        self.running.stop == Stop::Stopped
     }
 
     /// Reads a little of everything here that counting writes to.
@@ -227,7 +254,7 @@ impl Session {
     #[must_use]
     pub(crate) fn touch(&self, from: Side) -> u64 {
         let direction = self.directions.get(from.index());
-        self.row.messages ^ direction.map_or(0, |direction| direction.data_bytes ^ direction.control_frames)
+        self.running.messages ^ direction.map_or(0, |direction| direction.data.bytes ^ direction.control_frames)
     }
 
     /// The same of what it points to.
@@ -235,7 +262,7 @@ impl Session {
     #[must_use]
     pub(crate) fn touch_lists(&self) -> u64 {
         let samples = self.measured.iter().fold(0, |some, (_, _, samples)| some ^ samples.retransmitted);
-        u64::from(samples) ^ self.kinds.last().map_or(0, |kind| kind.messages)
+        u64::from(samples) ^ self.kinds.last().map_or(0, |kind| u64::from(kind.messages))
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -253,11 +280,13 @@ impl Session {
             self.row.messages_after_stop += 1;
             return false;
         }
-        self.row.messages += 1;
-        self.row.frame_last = count.frame;
-        self.row.time_last_ns = count.time_ns;
-        self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
-        self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
+        self.running.messages += 1;
+        self.running.frame_last = count.frame;
+        self.running.time_last_ns = count.time_ns;
+        if count.is.has(Is::RETRANSMISSION | Is::MALFORMED) {
+            self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
+            self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
+        }
         self.learn(count, from);
         let is_data = self.count_data(count, from, choices);
         self.count_kind(count, from, is_data);
@@ -270,8 +299,8 @@ impl Session {
 
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
-        let Stop::Awaiting(exchange) = self.stop else { return false };
-        let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.last_data == exchange);
+        let Stop::Awaiting(exchange) = self.running.stop else { return false };
+        let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.data.last == exchange);
         sends_data && of != exchange
     }
 
@@ -279,18 +308,21 @@ impl Session {
     fn count_data(&mut self, count: &Count, from: Side, choices: &Choices) -> bool {
         let Some(payload_bytes) = choices.data_bytes(count, from) else { return false };
         let [.., wire_bytes, _] = count.parts;
-        self.is_data_seen = true;
+        self.running.is_data_seen = true;
         let direction = self.direction(from);
-        direction.data_messages += 1;
-        direction.data_bytes += u64::from(payload_bytes);
-        direction.data_saved_bytes += i64::from(count.sent_bytes) - i64::from(wire_bytes);
-        let [first_ns, _] = direction.data_times_ns;
-        direction.data_times_ns = [if direction.data_messages == 1 { count.time_ns } else { first_ns }, count.time_ns];
-        direction.data_last_ack_ns = None;
-        direction.last_data = if count.acknowledgement == Acknowledgement::Expected { count.exchange } else { 0 };
+        if count.sent_bytes != wire_bytes {
+            direction.data_saved_bytes += i64::from(count.sent_bytes) - i64::from(wire_bytes);
+        }
         direction.restart();
-        if choices.stop_after == Some(direction.data_messages) {
-            self.stop = if direction.is_ack_expected() { Stop::Awaiting(direction.last_data) } else { Stop::Stopped };
+        let data = &mut direction.data;
+        data.messages += 1;
+        data.bytes += u64::from(payload_bytes);
+        let [first_ns, _] = data.times_ns;
+        data.times_ns = [if data.messages == 1 { count.time_ns } else { first_ns }, count.time_ns];
+        data.last_ack_ns = None;
+        data.last = if count.acknowledgement == Acknowledgement::Expected { count.exchange } else { 0 };
+        if choices.stop_after == Some(data.messages) {
+            self.running.stop = if data.is_ack_expected() { Stop::Awaiting(data.last) } else { Stop::Stopped };
         }
         true
     }
@@ -299,12 +331,12 @@ impl Session {
     fn count_acknowledgement(&mut self, count: &Count, from: Side) {
         let Count { acknowledgement: Acknowledgement::Given, exchange, .. } = *count else { return };
         let direction = self.direction(from.peer());
-        if direction.is_ack_expected() && direction.last_data == exchange && direction.data_last_ack_ns.is_none() {
-            direction.data_last_ack_ns = Some(count.time_ns);
+        if direction.data.is_ack_expected() && direction.data.last == exchange && direction.data.last_ack_ns.is_none() {
+            direction.data.last_ack_ns = Some(count.time_ns);
             direction.restart();
         }
-        if self.stop == Stop::Awaiting(exchange) {
-            self.stop = Stop::Stopped;
+        if self.running.stop == Stop::Awaiting(exchange) {
+            self.running.stop = Stop::Stopped;
         }
     }
 
@@ -312,11 +344,12 @@ impl Session {
     fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
         let [_, _, _, _, _, own @ ..] = count.parts;
         let own = own.iter().sum();
-        let likely = self.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
+        let likely =
+            self.running.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
         let is_there = self.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
         let at = if is_there { likely } else { self.place_of_kind(count.kind, from, is_data) };
         let Some(sums) = self.kinds.get_mut(at) else { return };
-        sums.messages += 1;
+        sums.messages = sums.messages.checked_add(1).unwrap_or_else(|| sums.parts.carry_messages(u32::MAX));
         sums.bytes_min = sums.bytes_min.min(own);
         sums.bytes_max = sums.bytes_max.max(own);
         sums.parts.add(&count.parts);
@@ -330,7 +363,7 @@ impl Session {
             self.kinds.push(KindCount { from, kind, is_data, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts });
             self.kinds.len() - 1
         });
-        let likely = self.counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
+        let likely = self.running.counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
         if let (Some(likely), Ok(at)) = (likely, u8::try_from(at)) {
             *likely = at;
         }
@@ -342,13 +375,15 @@ impl Session {
     fn learn(&mut self, count: &Count, from: Side) {
         if count.is.has(Is::HANDSHAKE) {
             self.learn_handshake(count, from);
-        } else if !count.is.has(Is::ENCRYPTED) && self.row.time1_application_ns.is_none() {
+        } else if !count.is.has(Is::ENCRYPTED) && !self.running.is_begun {
+            self.running.is_begun = true;
             self.row.time1_application_ns = Some(count.time_ns);
-            self.row.is_opening_seen = count.is.has(Is::OPENING);
+            self.running.is_opening_seen = count.is.has(Is::OPENING);
         }
-        if count.is.has(Is::OPENING) && !self.row.is_opening_seen && !self.is_data_seen {
+        if count.is.has(Is::OPENING) && !self.running.is_opening_seen && !self.running.is_data_seen {
             self.row.time1_application_ns = Some(count.time_ns);
-            self.row.is_opening_seen = true;
+            self.running.is_begun = true;
+            self.running.is_opening_seen = true;
         }
     }
 
@@ -407,8 +442,8 @@ impl Session {
             return;
         }
         self.row.control_frames += u64::from(control.frames);
-        self.row.frame_last = self.row.frame_last.max(control.frame);
-        self.row.time_last_ns = self.row.time_last_ns.max(control.time_ns);
+        self.running.frame_last = self.running.frame_last.max(control.frame);
+        self.running.time_last_ns = self.running.time_last_ns.max(control.time_ns);
         let direction = self.direction(from);
         direction.control_frames += u64::from(control.frames);
         direction.control_parts.add(&control.parts);
@@ -465,8 +500,12 @@ impl Session {
         self.kinds.iter_mut().for_each(|count| count.kind = count.kind.among(numbers));
     }
 
-    /// Sessions have other numbers from now on.
-    pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+    /// The capture has ended, and sessions have other numbers from now on.
+    pub(super) fn close(&mut self, number: impl Fn(u32) -> u32) {
+        let Running { messages, frame_last, time_last_ns, exchanges_complete, is_opening_seen, .. } = self.running;
+        let row = &mut self.row;
+        (row.messages, row.exchanges_complete, row.is_opening_seen) = (messages, exchanges_complete, is_opening_seen);
+        (row.frame_last, row.time_last_ns) = (frame_last, time_last_ns);
         self.row.session = number(self.row.session);
         self.publishers.iter_mut().for_each(|publisher| *publisher = number(*publisher));
         self.publishers.sort_unstable();
@@ -492,7 +531,7 @@ impl Session {
         if self.is_stopped() {
             return;
         }
-        let likely = self.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
+        let likely = self.running.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
         let is_there = self.measured.get(likely).is_some_and(|(known, of, _)| *known == timing && is_same_word(of, kind));
         let at = if is_there { likely } else { self.place_of(timing, kind) };
         let Some((_, _, samples)) = self.measured.get_mut(at) else { return };
@@ -510,7 +549,7 @@ impl Session {
             self.measured.push((timing, kind, Samples::default()));
             self.measured.len() - 1
         });
-        if let (Some(likely), Ok(at)) = (self.sampled.get_mut(timing as usize), u8::try_from(at)) {
+        if let (Some(likely), Ok(at)) = (self.running.sampled.get_mut(timing as usize), u8::try_from(at)) {
             *likely = at;
         }
         at
@@ -544,7 +583,7 @@ impl Session {
     /// Bytes sent by `from` until Time2: all of them but those since; none where it sends no data.
     #[must_use]
     pub fn received_until_time2(&self, from: Side) -> PartSums {
-        let direction = self.directions.get(from.index()).filter(|direction| direction.data_messages > 0);
+        let direction = self.directions.get(from.index()).filter(|direction| direction.data.messages > 0);
         let Some(direction) = direction else { return PartSums::default() };
         let mut sums = direction.control_parts.get();
         self.kinds.iter().filter(|kind| kind.from == from).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
@@ -570,7 +609,7 @@ impl Session {
     #[inline]
     const fn ended(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Complete => self.row.exchanges_complete += 1,
+            Outcome::Complete => self.running.exchanges_complete += 1,
             Outcome::Unanswered => self.row.exchanges_unanswered += 1,
             Outcome::Reset => self.row.exchanges_reset += 1,
             Outcome::Other => {}

@@ -145,7 +145,7 @@ impl Sessions {
             numbers.get_mut(before).into_iter().for_each(|place| *place = number);
         }
         let number = |number: u32| numbers.get(number as usize).copied().unwrap_or(number);
-        self.parts.iter_mut().flat_map(Arena::iter_mut).for_each(|session| session.renumber(number));
+        self.parts.iter_mut().flat_map(Arena::iter_mut).for_each(|session| session.close(number));
         *notes = std::mem::take(notes).renumbered(number);
     }
 
@@ -175,7 +175,7 @@ impl Sessions {
                 protocol: kind.protocol,
                 kind: kind.kind,
                 variant: kind.variant,
-                messages: count.messages + other.map_or(0, |other| other.messages),
+                messages: count.messages() + other.map_or(0, counts::KindCount::messages),
                 message_bytes_min: count.bytes_min.min(other.map_or(u32::MAX, |other| other.bytes_min)),
                 message_bytes_max: count.bytes_max.max(other.map_or(0, |other| other.bytes_max)),
                 parts: parts.to_vec(),
@@ -190,8 +190,8 @@ impl Sessions {
         for session in self.all() {
             let [client, server] = &session.directions;
             let main = if session.data_sender() == Side::Client { client } else { server };
-            total.data_messages += main.data_messages;
-            total.data_bytes += main.data_bytes;
+            total.data_messages += main.data.messages;
+            total.data_bytes += main.data.bytes;
             for direction in &session.directions {
                 add_sums(&mut total.control_parts, &direction.control_parts.get());
                 add_sums(&mut total.parts, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
@@ -224,7 +224,7 @@ impl Session {
     pub fn data_sender(&self) -> Side {
         let [client, server] = &self.directions;
         let [[.., hidden_by_client], [.., hidden_by_server]] = [Side::Client, Side::Server].map(|side| self.data_parts(side));
-        if (hidden_by_client, client.data_messages) > (hidden_by_server, server.data_messages) {
+        if (hidden_by_client, client.data.messages) > (hidden_by_server, server.data.messages) {
             Side::Client
         } else {
             Side::Server
@@ -256,13 +256,13 @@ impl Session {
         self.directions.iter().zip([Side::Client, Side::Server]).map(|(sums, from)| directions::Row {
             session: self.row.session,
             direction: from.direction(),
-            data_messages: sums.data_messages,
-            data_bytes: sums.data_bytes,
+            data_messages: sums.data.messages,
+            data_bytes: sums.data.bytes,
             data_saved_bytes: sums.data_saved_bytes,
-            data_first_ns: sums.data_times_ns().map(|[first_ns, _]| first_ns),
-            data_last_ns: sums.data_times_ns().map(|[_, last_ns]| last_ns),
-            data_last_ack_ns: sums.data_last_ack_ns,
-            is_ack_expected: sums.is_ack_expected(),
+            data_first_ns: sums.data.times_ns().map(|[first_ns, _]| first_ns),
+            data_last_ns: sums.data.times_ns().map(|[_, last_ns]| last_ns),
+            data_last_ack_ns: sums.data.last_ack_ns,
+            is_ack_expected: sums.data.is_ack_expected(),
             received_until_time2: self.received_until_time2(from).to_vec(),
             data_parts: self.data_parts(from).to_vec(),
             control_parts: sums.control_parts.get().to_vec(),

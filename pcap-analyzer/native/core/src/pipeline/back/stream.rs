@@ -111,6 +111,7 @@ pub(super) struct Stream {
     pub(super) tries: u8,
     pub(super) frame_first: u64,
     pub(super) time_first_ns: i64,
+    /// The last packet, of TCP: nothing is unfinished where datagrams end.
     pub(super) last_frame: u64,
     pub(super) last_time_ns: i64,
     pub(super) last_file: u16,
@@ -215,7 +216,9 @@ impl Stream {
     /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
     #[inline]
     pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, digest: u64) -> bool {
-        (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
+        if matches!(packet.transport, Transport::Tcp(_)) {
+            (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
+        }
         let Some((before_ns, before)) = self.last_digests.get_mut(from.index()) else { return false };
         let since_ns = packet.time_ns - *before_ns;
         let is_identified = packet.ip_identification.is_some_and(|identification| identification != 0);
