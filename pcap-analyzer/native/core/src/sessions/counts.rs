@@ -260,9 +260,11 @@ impl Session {
     /// The same of what it points to.
     #[inline]
     #[must_use]
-    pub(crate) fn touch_lists(&self) -> u64 {
+    pub(crate) fn touch_lists(&self, from: Side) -> u64 {
         let samples = self.measured.iter().fold(0, |some, (_, _, samples)| some ^ samples.retransmitted);
-        u64::from(samples) ^ self.kinds.last().map_or(0, |kind| u64::from(kind.messages))
+        let counted = self.running.counted.get(from.index()).into_iter().flatten();
+        let kinds = counted.filter_map(|&at| self.kinds.get(usize::from(at)));
+        u64::from(kinds.fold(samples, |some, kind| some ^ kind.messages))
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {

@@ -208,8 +208,8 @@ impl<'s> Back<'s> {
         for (conversation, from) in talks {
             black_box((conversation.decoder.touch(from), conversation.pairing.touch(from)));
         }
-        for (session, _) in sessions {
-            black_box(session.touch_lists());
+        for (session, from) in sessions {
+            black_box(session.touch_lists(from));
         }
     }
 
