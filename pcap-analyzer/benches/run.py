@@ -6,6 +6,7 @@ import compileall
 import importlib.util
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -51,16 +52,25 @@ FIELDS = {
 PCAPSTAT = [sys.executable, "-c", "from pcapstat.cli import main; main()"]
 
 
-def measure(command: list[str], runs: int = 3) -> tuple[float, float]:
-    """Return the median wall time in seconds and the peak memory in MB of a command."""
-    walls, peaks = [], []
-    for _ in range(runs):
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, _, usage = os.wait4(process.pid, 0)
-        walls.append(time.perf_counter() - start)
-        peaks.append(usage.ru_maxrss / 1024)
-    return sorted(walls)[len(walls) // 2], max(peaks)
+def once(command: list[str]) -> tuple[float, float]:
+    """Return the wall time in seconds and the peak memory in MB of a command."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(process.pid, 0)
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+def measure(listed: dict[str, tuple[list[str], int]]) -> dict[str, tuple[float, float]]:
+    """Return the median wall times and the peaks of commands with their numbers of runs.
+
+    They take turns: where the machine is slower for a while, it is so for all of them.
+    """
+    results: dict[str, list[tuple[float, float]]] = {title: [] for title in listed}
+    for turn in range(max(runs for _, runs in listed.values())):
+        for title, (command, runs) in listed.items():
+            if turn < runs:
+                results[title].append(once(command))
+    return {title: (statistics.median(wall for wall, _ in found), max(peak for _, peak in found)) for title, found in results.items()}
 
 
 def commands(capture: Path, folder: Path) -> dict[str, tuple[list[str], int]]:
@@ -70,7 +80,7 @@ def commands(capture: Path, folder: Path) -> dict[str, tuple[list[str], int]]:
         "plain reading": (["cat", str(capture)], 3),
         "pcapstat summarize": ([*PCAPSTAT, "summarize", str(capture)], 5),
         "pcapstat messages, Parquet": ([*PCAPSTAT, "messages", str(capture), "-O", str(folder / "messages.parquet")], 3),
-        "capinfos": (["capinfos", str(capture)], 3),
+        "capinfos": (["capinfos", str(capture)], 5),
         "tshark -T fields": (["tshark", "-n", "-r", str(capture), "-T", "fields", *fields], 1),
     }
     if importlib.util.find_spec("nfstream"):
@@ -107,14 +117,14 @@ def main() -> None:
             capture = folder / f"{kind}.pcap"
             generated(capture, kind, FRAMES, endpoints)
             print(f"\n{kind}: {FRAMES} frames, {endpoints} endpoints, {capture.stat().st_size / 1e6:.0f} MB")
-            show({title: measure(command, runs) for title, (command, runs) in commands(capture, folder).items()}, "pcapstat summarize")
+            show(measure(commands(capture, folder)), "pcapstat summarize")
         generated(capture, "mqtt", LONGER * FRAMES, 400)
         print(f"\nmqtt: {LONGER * FRAMES} frames, 400 endpoints, {capture.stat().st_size / 1e6:.0f} MB")
         short = commands(capture, folder)
-        show({title: measure(short[title][0]) for title in ("pcapstat summarize", "capinfos")}, "pcapstat summarize")
+        show(measure({title: (short[title][0], 3) for title in ("pcapstat summarize", "capinfos")}), "pcapstat summarize")
         generated(capture, "mqtt", FRAMES // 20, 400)
         print(f"\nengine tshark: mqtt, {FRAMES // 20} frames")
-        show({title: measure(command, runs) for title, (command, runs) in engine(capture).items()}, "tshark -T pdml")
+        show(measure(engine(capture)), "tshark -T pdml")
 
 
 if __name__ == "__main__":
