@@ -297,7 +297,7 @@ macro_rules! word_cells {
             fn field(name: &str) -> Field { Field::new(name, DataType::Utf8, false) }
             #[inline]
             fn append(&mut self, cell: &$kind) { self.put(cell); }
-            fn finish(&mut self) -> ArrayRef { Arc::new(self.column(ToString::to_string)) }
+            fn finish(&mut self) -> ArrayRef { Arc::new(self.column()) }
         }
     )*};
 }
@@ -331,7 +331,7 @@ impl CellBuilder<Option<Arc<str>>> for Words<Arc<str>> {
         }
     }
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.column(ToString::to_string))
+        Arc::new(self.column())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::packet::Address;
 use arrow_array::StringArray;
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use rustc_hash::FxHashMap;
+use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const NONE: u32 = u32::MAX;
 const RECENT: usize = 32;
 
 /// What a column of few texts may hold.
-pub trait Term: Clone + Eq + Hash {
+pub trait Term: Clone + Display + Eq + Hash {
     /// Tells terms apart, more or less.
     fn hint(&self) -> usize;
     /// Whether it is one and the same, which is quick to see; another one may still be equal.
@@ -104,9 +105,9 @@ impl<T: Term> Words<T> {
         number
     }
 
-    /// The column so far, each text as `to_text` writes it; no row is left.
-    pub fn column(&mut self, to_text: impl Fn(&T) -> String) -> StringArray {
-        let words: Vec<Word> = self.texts.drain(..).map(|text| Word::new(to_text(&text))).collect();
+    /// The column so far; no row is left.
+    pub fn column(&mut self) -> StringArray {
+        let words: Vec<Word> = self.texts.drain(..).map(|text| Word::new(text.to_string())).collect();
         self.numbers.clear();
         let mut bytes: Vec<u8> = Vec::new();
         let mut ends: Vec<i32> = Vec::with_capacity(self.rows.len() + 1);
@@ -151,7 +152,7 @@ mod tests {
         words.put_none(2);
         texts[3..].iter().for_each(|text| words.put(text));
 
-        let column = words.column(|text| (*text).to_owned());
+        let column = words.column();
 
         let expected = StringArray::from_iter([Some(texts[0]), Some(texts[1]), Some(texts[2]), None, None, Some(texts[3]), Some(texts[4])]);
         assert_eq!(expected, column);
@@ -161,10 +162,10 @@ mod tests {
     fn the_next_column_knows_nothing_of_the_one_before() {
         let mut words = Words::default();
         ["a", "b"].iter().for_each(|text| words.put(text));
-        words.column(|text| (*text).to_owned());
+        words.column();
         words.put(&"b");
 
-        assert_eq!(StringArray::from(vec!["b"]), words.column(|text| (*text).to_owned()));
-        assert!(words.column(|text| (*text).to_owned()).is_empty());
+        assert_eq!(StringArray::from(vec!["b"]), words.column());
+        assert!(words.column().is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! What is counted of one session: integers only.
 
-use super::bytes::{add, add_sums, ByteSums, PartSums};
+use super::bytes::{add, add_sums, PartSums};
+use super::direction::Direction;
 use super::entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
-use super::kinds::{KindId, Kinds};
+use super::kinds::{KindCount, KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
 use crate::message::{is_same_word, Parts, Side};
@@ -17,107 +18,6 @@ pub fn without_message<T: From<u32>>(headers: &Headers, bytes: T) -> [T; 9] {
     let [link, padding, ip, transport, security, header] = outer;
     let opaque = if compressed_bytes > 0 { T::from(compressed_bytes) } else { bytes };
     [link, padding, ip, transport, security, header, T::from(0), T::from(0), opaque]
-}
-
-/// Messages of one kind in one direction: those that count as data, or the others.
-#[derive(Debug)]
-#[repr(align(64))]
-pub struct KindCount {
-    /// Who sends them.
-    pub from: Side,
-    /// Their kind.
-    pub kind: KindId,
-    /// Whether they count as data.
-    pub is_data: bool,
-    /// Messages that are not carried over with their bytes.
-    messages: u32,
-    /// Smallest message, the protocol's own bytes.
-    pub bytes_min: u32,
-    /// Largest message.
-    pub bytes_max: u32,
-    /// Their bytes.
-    pub parts: ByteSums,
-}
-
-impl KindCount {
-    /// Messages.
-    #[must_use]
-    pub fn messages(&self) -> u64 {
-        self.parts.carried_messages() + u64::from(self.messages)
-    }
-
-    #[inline]
-    fn is_of(&self, kind: KindId, from: Side) -> bool {
-        self.kind == kind && self.from == from
-    }
-}
-
-/// The data that one side sends; together as [`Running`] is.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub struct Data {
-    /// Data messages, each once.
-    pub messages: u64,
-    /// Data bytes, each once.
-    pub bytes: u64,
-    /// Times of the first and the last of them, where there are any.
-    times_ns: [i64; 2],
-    /// Time of the receiver's acknowledgement of the last data message.
-    pub last_ack_ns: Option<i64>,
-    /// Exchange of the last of them, from 1 on, where an acknowledgement of it is expected; else 0.
-    last: u64,
-    /// Whether the side sent anything since Time2: as a rule those who send data send nothing else.
-    is_any_since: bool,
-}
-
-/// What one side sends.
-#[derive(Debug, Default)]
-pub struct Direction {
-    /// The data.
-    pub data: Data,
-    /// Data bytes less those that they take on the wire, where they were compressed.
-    pub data_saved_bytes: i64,
-    /// Bytes sent by this side since Time2, where there was data.
-    since_time2: ByteSums,
-    /// Bytes of frames without a message.
-    pub control_parts: ByteSums,
-    /// Frames without a message.
-    pub control_frames: u64,
-    /// Bytes of the publishers' legs.
-    pub publisher_parts: Option<Box<PartSums>>,
-    /// Bytes that belong to no message.
-    pub unassigned_parts: Option<Box<PartSums>>,
-}
-
-impl Data {
-    /// Times of the first and the last data message, where there are any.
-    #[must_use]
-    pub fn times_ns(&self) -> Option<[i64; 2]> {
-        (self.messages > 0).then_some(self.times_ns)
-    }
-
-    /// Whether the last data message is to be acknowledged.
-    #[must_use]
-    pub const fn is_ack_expected(&self) -> bool {
-        self.last > 0
-    }
-}
-
-impl Direction {
-    /// Where bytes are counted that this side sends now: without data there is no Time2 yet.
-    #[inline]
-    fn since(&mut self) -> Option<&mut ByteSums> {
-        self.data.is_any_since = self.data.messages > 0;
-        self.data.is_any_since.then_some(&mut self.since_time2)
-    }
-
-    /// This is Time2, as far as it is known.
-    #[inline]
-    fn restart(&mut self) {
-        if std::mem::take(&mut self.data.is_any_since) {
-            self.since_time2 = ByteSums::default();
-        }
-    }
 }
 
 /// Whether the chosen number of data messages has come.
@@ -264,7 +164,7 @@ impl Session {
         let samples = self.measured.iter().fold(0, |some, (_, _, samples)| some ^ samples.retransmitted);
         let counted = self.running.counted.get(from.index()).into_iter().flatten();
         let kinds = counted.filter_map(|&at| self.kinds.get(usize::from(at)));
-        u64::from(kinds.fold(samples, |some, kind| some ^ kind.messages))
+        u64::from(kinds.fold(samples, |some, kind| some ^ kind.bytes_max))
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -344,25 +244,19 @@ impl Session {
 
     #[inline]
     fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
-        let [_, _, _, _, _, own @ ..] = count.parts;
-        let own = own.iter().sum();
         let likely =
             self.running.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
         let is_there = self.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
         let at = if is_there { likely } else { self.place_of_kind(count.kind, from, is_data) };
         let Some(sums) = self.kinds.get_mut(at) else { return };
-        sums.messages = sums.messages.checked_add(1).unwrap_or_else(|| sums.parts.carry_messages(u32::MAX));
-        sums.bytes_min = sums.bytes_min.min(own);
-        sums.bytes_max = sums.bytes_max.max(own);
-        sums.parts.add(&count.parts);
+        sums.add(&count.parts);
     }
 
     /// Where messages of this kind from this side are counted.
     fn place_of_kind(&mut self, kind: KindId, from: Side, is_data: bool) -> usize {
         let at = self.kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
             grow(&mut self.kinds);
-            let parts = ByteSums::default();
-            self.kinds.push(KindCount { from, kind, is_data, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts });
+            self.kinds.push(KindCount::new(kind, from, is_data));
             self.kinds.len() - 1
         });
         let likely = self.running.counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
@@ -565,8 +459,13 @@ impl Session {
     /// Bytes of the messages by which `from` sends data.
     #[must_use]
     pub fn data_parts(&self, from: Side) -> PartSums {
+        self.parts_of(|kind| kind.from == from && kind.is_data)
+    }
+
+    /// Bytes of the messages of some kinds.
+    pub(super) fn parts_of(&self, is_one: impl Fn(&KindCount) -> bool) -> PartSums {
         let mut sums = PartSums::default();
-        self.kinds.iter().filter(|kind| kind.from == from && kind.is_data).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
+        self.kinds.iter().filter(|kind| is_one(kind)).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
         sums
     }
 
@@ -588,7 +487,7 @@ impl Session {
         let direction = self.directions.get(from.index()).filter(|direction| direction.data.messages > 0);
         let Some(direction) = direction else { return PartSums::default() };
         let mut sums = direction.control_parts.get();
-        self.kinds.iter().filter(|kind| kind.from == from).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
+        add_sums(&mut sums, &self.parts_of(|kind| kind.from == from));
         add_sums(&mut sums, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
         for (sum, since) in sums.iter_mut().zip(direction.since_time2.get()) {
             *sum -= since;

@@ -1,5 +1,7 @@
 //! Kinds of messages by number: sums by kind are found by it.
 
+use super::bytes::ByteSums;
+use crate::message::{Parts, Side};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
 
@@ -23,6 +25,55 @@ pub struct Kind {
     pub kind: &'static str,
     /// See the table `kinds`.
     pub variant: &'static str,
+}
+
+/// Messages of one kind in one direction: those that count as data, or the others.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct KindCount {
+    /// Who sends them.
+    pub from: Side,
+    /// Their kind.
+    pub kind: KindId,
+    /// Whether they count as data.
+    pub is_data: bool,
+    /// Messages that are not carried over with their bytes.
+    messages: u32,
+    /// Smallest message, the protocol's own bytes.
+    pub bytes_min: u32,
+    /// Largest message.
+    pub bytes_max: u32,
+    /// Their bytes.
+    pub parts: ByteSums,
+}
+
+impl KindCount {
+    /// Messages.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.parts.carried_messages() + u64::from(self.messages)
+    }
+
+    /// None yet.
+    pub(super) fn new(kind: KindId, from: Side, is_data: bool) -> Self {
+        Self { from, kind, is_data, messages: 0, bytes_min: u32::MAX, bytes_max: 0, parts: ByteSums::default() }
+    }
+
+    /// Counts a message.
+    #[inline]
+    pub(super) fn add(&mut self, parts: &Parts) {
+        let [_, _, _, _, _, own @ ..] = parts;
+        let own = own.iter().sum();
+        self.messages = self.messages.checked_add(1).unwrap_or_else(|| self.parts.carry_messages(u32::MAX));
+        self.bytes_min = self.bytes_min.min(own);
+        self.bytes_max = self.bytes_max.max(own);
+        self.parts.add(parts);
+    }
+
+    #[inline]
+    pub(super) fn is_of(&self, kind: KindId, from: Side) -> bool {
+        self.kind == kind && self.from == from
+    }
 }
 
 /// Where the words of a kind stand, and how long they are.

@@ -2,14 +2,16 @@
 
 mod bytes;
 mod counts;
+mod direction;
 mod entries;
 mod kinds;
 mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
-pub use counts::{without_message, Choices, Direction, KindCount, Session};
+pub use counts::{without_message, Choices, Session};
+pub use direction::Direction;
 pub use entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
-pub use kinds::{Kind, KindId, Kinds};
+pub use kinds::{Kind, KindCount, KindId, Kinds};
 pub use samples::Samples;
 
 use crate::arena::Arena;
@@ -175,7 +177,7 @@ impl Sessions {
                 protocol: kind.protocol,
                 kind: kind.kind,
                 variant: kind.variant,
-                messages: count.messages() + other.map_or(0, counts::KindCount::messages),
+                messages: count.messages() + other.map_or(0, KindCount::messages),
                 message_bytes_min: count.bytes_min.min(other.map_or(u32::MAX, |other| other.bytes_min)),
                 message_bytes_max: count.bytes_max.max(other.map_or(0, |other| other.bytes_max)),
                 parts: parts.to_vec(),
@@ -196,7 +198,7 @@ impl Sessions {
                 add_sums(&mut total.control_parts, &direction.control_parts.get());
                 add_sums(&mut total.parts, direction.unassigned_parts.as_deref().unwrap_or(&[0; 9]));
             }
-            session.kinds.iter().for_each(|kind| add_sums(&mut total.parts, &kind.parts.get()));
+            add_sums(&mut total.parts, &session.parts_of(|_| true));
         }
         total
     }
@@ -215,7 +217,7 @@ impl Sessions {
 impl Session {
     /// Bytes on the wire of its messages.
     fn message_bytes(&self) -> u64 {
-        self.kinds.iter().flat_map(|kind| kind.parts.get()).sum()
+        self.parts_of(|_| true).iter().sum()
     }
 
     /// Who sends the data: the side with more data messages; where they are encrypted, the side whose records hold more, since padding can
