@@ -2,9 +2,10 @@
 
 use super::words::Words;
 use crate::packet::Address;
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, GenericByteBuilder, ListBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, GenericByteBuilder, ListBuilder, PrimitiveBuilder, StringBuilder};
 use arrow_array::types::{ByteArrayType, Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type, UInt8Type};
-use arrow_array::{ArrayRef, ArrowPrimitiveType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 
@@ -46,7 +47,11 @@ impl Text {
     /// The text, where present.
     #[must_use]
     pub fn get(&self) -> Option<&str> {
-        self.text.as_deref().map(String::as_str).filter(|_| self.is_present)
+        if self.is_present {
+            self.text.as_deref().map(String::as_str)
+        } else {
+            None
+        }
     }
 
     /// Replaces the text; bytes that are not UTF-8 become U+FFFD.
@@ -106,14 +111,14 @@ pub trait Cell {
 pub trait CellBuilder<T: ?Sized>: Default {
     /// The Arrow field.
     fn field(name: &str) -> Field;
-    /// Adds a cell.
-    fn append(&mut self, cell: &T);
-    /// The column so far; the builder is empty afterwards.
-    fn finish(&mut self) -> ArrayRef;
+    /// Adds the cell of a row, by its number since the last batch.
+    fn append(&mut self, row: usize, cell: &T);
+    /// The column of so many rows; the builder is empty afterwards.
+    fn finish(&mut self, rows: usize) -> ArrayRef;
 }
 
 /// A builder that can be told of several rows without a value at once.
-pub trait Nulls: Default {
+pub trait Nulls: ArrayBuilder + Default {
     /// So many rows without a value.
     fn append_nulls(&mut self, count: usize);
 }
@@ -136,30 +141,69 @@ impl<T: ByteArrayType> Nulls for GenericByteBuilder<T> {
     }
 }
 
-/// A builder for a column that is empty in most rows, or in all: rows without a value cost no more than to be counted.
+/// A builder for a column that is empty in most rows, or in all: a row without a value costs nothing, but is made up for when a value comes behind it, or
+/// the batch ends.
 #[derive(Debug, Default)]
 pub struct Sparse<B> {
     builder: B,
-    nulls: usize,
+    /// The last column without any value: the next one is the same as a rule.
+    nothing: Option<ArrayRef>,
 }
 
 impl<B: Nulls> Sparse<B> {
     /// Adds a row, its value by `append`.
     #[inline]
-    fn put<V>(&mut self, value: Option<V>, append: impl FnOnce(&mut B, V)) {
-        match value {
-            Some(value) => append(self.caught_up(), value),
-            None => self.nulls += 1,
+    fn put<V>(&mut self, row: usize, value: Option<V>, append: impl FnOnce(&mut B, V)) {
+        if let Some(value) = value {
+            self.put_value(row, value, append);
         }
     }
 
-    /// The builder, up to date.
+    /// Not inlined: a row's many cells without a value are then passed over without a call.
+    #[inline(never)]
+    fn put_value<V>(&mut self, row: usize, value: V, append: impl FnOnce(&mut B, V)) {
+        self.catch_up(row);
+        append(&mut self.builder, value);
+    }
+
+    /// Makes up for the rows without a value before row `row`.
     #[inline]
-    fn caught_up(&mut self) -> &mut B {
-        if self.nulls > 0 {
-            self.builder.append_nulls(std::mem::take(&mut self.nulls));
+    fn catch_up(&mut self, row: usize) {
+        let missing = row - self.builder.len();
+        if missing > 0 {
+            self.builder.append_nulls(missing);
         }
-        &mut self.builder
+    }
+
+    fn column(&mut self, rows: usize) -> ArrayRef {
+        let is_empty = self.builder.is_empty();
+        if let Some(nothing) = self.nothing.as_ref().filter(|nothing| is_empty && nothing.len() == rows) {
+            return Arc::clone(nothing);
+        }
+        self.catch_up(rows);
+        let column = ArrayBuilder::finish(&mut self.builder);
+        if is_empty {
+            self.nothing = Some(Arc::clone(&column));
+        }
+        column
+    }
+}
+
+/// Numbers, one in every row.
+#[derive(Debug)]
+pub struct Numbers<A: ArrowPrimitiveType>(Vec<A::Native>);
+
+impl<A: ArrowPrimitiveType> Default for Numbers<A> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<A: ArrowPrimitiveType> Numbers<A> {
+    /// The column; the next one is thought to be as long.
+    fn column(&mut self) -> PrimitiveArray<A> {
+        let room = Vec::with_capacity(self.0.len());
+        PrimitiveArray::new(std::mem::replace(&mut self.0, room).into(), None)
     }
 }
 
@@ -167,16 +211,16 @@ macro_rules! number_cells {
     ($($kind:ty, $name:literal, $arrow:ty, $data_type:expr, $value:expr;)*) => {$(
         impl Cell for $kind {
             const NAME: &'static str = $name;
-            type Builder = PrimitiveBuilder<$arrow>;
+            type Builder = Numbers<$arrow>;
             #[inline]
             fn reset(&mut self) { *self = <$kind>::default(); }
             fn value(&self) -> Value { ($value)(*self) }
         }
-        impl CellBuilder<$kind> for PrimitiveBuilder<$arrow> {
+        impl CellBuilder<$kind> for Numbers<$arrow> {
             fn field(name: &str) -> Field { Field::new(name, $data_type, false) }
             #[inline]
-            fn append(&mut self, cell: &$kind) { self.append_value(*cell); }
-            fn finish(&mut self) -> ArrayRef { Arc::new(Self::finish(self)) }
+            fn append(&mut self, _: usize, cell: &$kind) { self.0.push(*cell); }
+            fn finish(&mut self, _: usize) -> ArrayRef { Arc::new(self.column()) }
         }
         impl Cell for Option<$kind> {
             const NAME: &'static str = $name;
@@ -188,8 +232,8 @@ macro_rules! number_cells {
         impl CellBuilder<Option<$kind>> for Sparse<PrimitiveBuilder<$arrow>> {
             fn field(name: &str) -> Field { Field::new(name, $data_type, true) }
             #[inline]
-            fn append(&mut self, cell: &Option<$kind>) { self.put(*cell, PrimitiveBuilder::append_value); }
-            fn finish(&mut self) -> ArrayRef { Arc::new(self.caught_up().finish()) }
+            fn append(&mut self, row: usize, cell: &Option<$kind>) { self.put(row, *cell, PrimitiveBuilder::append_value); }
+            fn finish(&mut self, rows: usize) -> ArrayRef { self.column(rows) }
         }
     )*};
 }
@@ -205,7 +249,7 @@ number_cells! {
 
 impl Cell for bool {
     const NAME: &'static str = "bool";
-    type Builder = BooleanBuilder;
+    type Builder = Vec<bool>;
     #[inline]
     fn reset(&mut self) {
         *self = false;
@@ -215,16 +259,18 @@ impl Cell for bool {
     }
 }
 
-impl CellBuilder<bool> for BooleanBuilder {
+impl CellBuilder<bool> for Vec<bool> {
     fn field(name: &str) -> Field {
         Field::new(name, DataType::Boolean, false)
     }
     #[inline]
-    fn append(&mut self, cell: &bool) {
-        self.append_value(*cell);
+    fn append(&mut self, _: usize, cell: &bool) {
+        self.push(*cell);
     }
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(Self::finish(self))
+    fn finish(&mut self, _: usize) -> ArrayRef {
+        let column = BooleanArray::from(BooleanBuffer::from(self.as_slice()));
+        self.clear();
+        Arc::new(column)
     }
 }
 
@@ -245,18 +291,12 @@ impl CellBuilder<Option<bool>> for Sparse<BooleanBuilder> {
         Field::new(name, DataType::Boolean, true)
     }
     #[inline]
-    fn append(&mut self, cell: &Option<bool>) {
-        self.put(*cell, BooleanBuilder::append_value);
+    fn append(&mut self, row: usize, cell: &Option<bool>) {
+        self.put(row, *cell, BooleanBuilder::append_value);
     }
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.caught_up().finish())
+    fn finish(&mut self, rows: usize) -> ArrayRef {
+        self.column(rows)
     }
-}
-
-/// Adds a text. Not inlined: a row's many texts that are not there are then passed over without a call.
-#[inline(never)]
-fn append_text(builder: &mut StringBuilder, text: &str) {
-    builder.append_value(text);
 }
 
 impl Cell for Text {
@@ -276,11 +316,11 @@ impl CellBuilder<Text> for Sparse<StringBuilder> {
         Field::new(name, DataType::Utf8, true)
     }
     #[inline]
-    fn append(&mut self, cell: &Text) {
-        self.put(cell.get(), append_text);
+    fn append(&mut self, row: usize, cell: &Text) {
+        self.put(row, cell.get(), |builder, text| builder.append_value(text));
     }
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.caught_up().finish())
+    fn finish(&mut self, rows: usize) -> ArrayRef {
+        self.column(rows)
     }
 }
 
@@ -296,8 +336,8 @@ macro_rules! word_cells {
         impl CellBuilder<$kind> for Words<$kind> {
             fn field(name: &str) -> Field { Field::new(name, DataType::Utf8, false) }
             #[inline]
-            fn append(&mut self, cell: &$kind) { self.put(cell); }
-            fn finish(&mut self) -> ArrayRef { Arc::new(self.column()) }
+            fn append(&mut self, _: usize, cell: &$kind) { self.put(cell); }
+            fn finish(&mut self, _: usize) -> ArrayRef { Arc::new(self.column()) }
         }
     )*};
 }
@@ -324,13 +364,13 @@ impl CellBuilder<Option<Arc<str>>> for Words<Arc<str>> {
         Field::new(name, DataType::Utf8, true)
     }
     #[inline]
-    fn append(&mut self, cell: &Option<Arc<str>>) {
+    fn append(&mut self, _: usize, cell: &Option<Arc<str>>) {
         match cell {
             Some(text) => self.put(text),
             None => self.put_none(1),
         }
     }
-    fn finish(&mut self) -> ArrayRef {
+    fn finish(&mut self, _: usize) -> ArrayRef {
         Arc::new(self.column())
     }
 }
@@ -351,11 +391,11 @@ impl CellBuilder<Option<Vec<u8>>> for Sparse<BinaryBuilder> {
         Field::new(name, DataType::Binary, true)
     }
     #[inline]
-    fn append(&mut self, cell: &Option<Vec<u8>>) {
-        self.put(cell.as_deref(), BinaryBuilder::append_value);
+    fn append(&mut self, row: usize, cell: &Option<Vec<u8>>) {
+        self.put(row, cell.as_deref(), BinaryBuilder::append_value);
     }
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.caught_up().finish())
+    fn finish(&mut self, rows: usize) -> ArrayRef {
+        self.column(rows)
     }
 }
 
@@ -374,11 +414,11 @@ impl CellBuilder<Vec<u64>> for ListBuilder<PrimitiveBuilder<UInt64Type>> {
     fn field(name: &str) -> Field {
         Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::UInt64, true))), false)
     }
-    fn append(&mut self, cell: &Vec<u64>) {
+    fn append(&mut self, _: usize, cell: &Vec<u64>) {
         self.values().append_slice(cell);
         self.append(true);
     }
-    fn finish(&mut self) -> ArrayRef {
+    fn finish(&mut self, _: usize) -> ArrayRef {
         Arc::new(Self::finish(self))
     }
 }
@@ -390,14 +430,19 @@ mod tests {
     #[test]
     fn rows_without_a_value_stand_where_they_came() {
         let mut builder = Sparse::<PrimitiveBuilder<UInt16Type>>::default();
-        for cell in [None, None, Some(7), None, Some(9), None] {
-            CellBuilder::<Option<u16>>::append(&mut builder, &cell);
+        let cells = [None, None, Some(7), None, Some(9), None];
+        for (row, cell) in cells.iter().enumerate() {
+            CellBuilder::<Option<u16>>::append(&mut builder, row, cell);
         }
-        let column = CellBuilder::<Option<u16>>::finish(&mut builder);
+        let column = CellBuilder::<Option<u16>>::finish(&mut builder, cells.len());
 
-        let expected: ArrayRef = Arc::new(arrow_array::UInt16Array::from(vec![None, None, Some(7), None, Some(9), None]));
+        let expected: ArrayRef = Arc::new(arrow_array::UInt16Array::from(cells.to_vec()));
         assert_eq!(&expected, &column);
-        assert_eq!(0, CellBuilder::<Option<u16>>::finish(&mut builder).len());
+        let lengths = [3, 3, 2, 0].map(|rows| {
+            let empty = CellBuilder::<Option<u16>>::finish(&mut builder, rows);
+            (empty.len(), empty.null_count())
+        });
+        assert_eq!([(3, 3), (3, 3), (2, 2), (0, 0)], lengths);
     }
 
     #[test]

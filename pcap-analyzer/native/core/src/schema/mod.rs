@@ -100,8 +100,8 @@ macro_rules! table {
 
                 /// Adds a row.
                 pub fn append(&mut self, row: &Row) {
+                    $(CellBuilder::<$kind>::append(&mut self.$column, self.rows, &row.$column);)*
                     self.rows += 1;
-                    $(CellBuilder::<$kind>::append(&mut self.$column, &row.$column);)*
                 }
 
                 /// Rows since the last batch.
@@ -117,8 +117,8 @@ macro_rules! table {
                 /// # Errors
                 /// None in practice: the columns have the schema's types and equal lengths.
                 pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-                    self.rows = 0;
-                    RecordBatch::try_new(Self::schema(), vec![$(CellBuilder::<$kind>::finish(&mut self.$column)),*])
+                    let rows = std::mem::take(&mut self.rows);
+                    RecordBatch::try_new(Self::schema(), vec![$(CellBuilder::<$kind>::finish(&mut self.$column, rows)),*])
                 }
             }
         }

@@ -83,8 +83,15 @@ impl<T: Term> Words<T> {
         let place = text.hint() % RECENT;
         let before = self.recent.get(place).copied().unwrap_or(NONE);
         if self.texts.get(before as usize).is_some_and(|known| known.is_identical(text)) {
-            return self.rows.push(before);
+            self.rows.push(before);
+        } else {
+            self.put_other(place, text);
         }
+    }
+
+    /// Adds a row whose text was not met just before, in the same place.
+    #[cold]
+    fn put_other(&mut self, place: usize, text: &T) {
         let number = self.number(text);
         self.recent.get_mut(place).into_iter().for_each(|recent| *recent = number);
         self.rows.push(number);
