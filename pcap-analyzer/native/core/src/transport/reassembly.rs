@@ -123,11 +123,9 @@ impl Reassembly {
             deliver(Delivery::Chunk(piece, bytes));
             return;
         }
-        if old == 1 && piece.len() == 1 {
-            return deliver(Delivery::KeepAlive(piece));
-        }
         let (repeated, new) = piece.split(old);
-        deliver(Delivery::Repeated(repeated));
+        let is_probe = old == 1 && new.is_empty();
+        deliver(if is_probe { Delivery::KeepAlive(repeated) } else { Delivery::Repeated(repeated) });
         if !new.is_empty() {
             self.next = self.next.wrapping_add(new.len());
             deliver(Delivery::Chunk(new, bytes.get(old as usize..).unwrap_or(&[])));

@@ -261,7 +261,7 @@ impl<'s> Back<'s> {
         if packet.payload_bytes == 0 {
             return self.control(packet, place, from, Why::Empty);
         }
-        let Some(at) = self.conversation(packet, place, bytes) else { return self.control(packet, place, from, Why::Empty) };
+        let Some(at) = self.conversation(packet, place, true, bytes) else { return self.control(packet, place, from, Why::Empty) };
         self.look_inside(packet, at);
         self.talk(packet, place, at, |_, talk| datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk));
         self.note_connection_id(packet, place, at, bytes);
@@ -277,8 +277,7 @@ impl<'s> Back<'s> {
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
-        let at = if has_bytes { self.conversation(packet, place, bytes) } else { self.known_conversation(place) };
-        let Some(at) = at else {
+        let Some(at) = self.conversation(packet, place, has_bytes, bytes) else {
             if has_bytes {
                 self.pass_over(packet, place, from, sequence, bytes);
             }
@@ -326,15 +325,11 @@ impl<'s> Back<'s> {
         is_again
     }
 
-    fn known_conversation(&self, place: u32) -> Option<u32> {
-        self.streams.get(place)?.conversation
-    }
-
-    /// The stream's conversation, begun where these bytes show which protocol it speaks.
+    /// The stream's conversation, begun where bytes, if it has some, show which protocol it speaks.
     #[inline]
-    fn conversation(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
+    fn conversation(&mut self, packet: &Packet, place: u32, has_bytes: bool, bytes: &[u8]) -> Option<u32> {
         let stream = self.streams.get_mut(place)?;
-        if stream.conversation.is_some() {
+        if stream.conversation.is_some() || !has_bytes {
             return stream.conversation;
         }
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
@@ -589,6 +584,7 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
 }
 
 /// Counts bytes that are no new ones.
+#[cold]
 fn pass(piece: Piece<'_>, why: Why, from: Side, desk: &mut Desk<'_, '_>) {
     let control = Control {
         parts: without_message(&piece.share(), piece.len()),

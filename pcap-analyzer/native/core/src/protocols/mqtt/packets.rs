@@ -309,13 +309,16 @@ impl Mqtt {
     /// Reason code and properties behind the first `before` bytes, as far as they are there: only version 5 has them.
     #[inline]
     fn outcome(&mut self, header: &FixedHeader, before: u32, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
-        if header.remaining > before && self.version.is_none() {
+        if header.remaining <= before {
+            return Ok(());
+        }
+        if self.version.is_none() {
             self.infer(5);
         }
-        if header.remaining > before && self.is_5() {
+        if self.is_5() {
             reason_code(cursor, message)?;
         }
-        if header.remaining > before + 1 && self.is_5() {
+        if self.is_5() && header.remaining > before + 1 {
             self.properties(cursor, header.number, message)?;
         }
         Ok(())
