@@ -192,9 +192,10 @@ impl Mqtt {
         if name != b"MQTT" && name != b"MQIsdp" {
             return Err(Fault::Broken(at, "protocol name is not MQTT", "MQTT 5 §3.1.2.1"));
         }
-        // the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's
-        let level = cursor.u8()? & 0x7f;
-        (self.version, self.is_version_inferred) = (Some(level.clamp(3, 5)), false);
+        // the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's: the other broker then leaves RETAIN as it is
+        let level = cursor.u8()?;
+        message.facts.is_retain_as_published = level & 0x80 != 0;
+        (self.version, self.is_version_inferred) = (Some((level & 0x7f).clamp(3, 5)), false);
         let flags = cursor.u8()?;
         let row = &mut message.row;
         row.clean_start = Some(flags & 0x02 != 0);
@@ -284,7 +285,9 @@ impl Mqtt {
             self.properties(cursor, header.number, message)?;
         }
         let text = if message.wants_text { Some(message.row.topic_filters.start()) } else { None };
-        filters(cursor, header.total(), has_options, text)
+        let options = filters(cursor, header.total(), has_options, text)?;
+        message.facts.is_retain_as_published = self.is_5() && options & RETAIN_AS_PUBLISHED != 0;
+        Ok(())
     }
 
     /// §3.9 SUBACK and §3.11 UNSUBACK; before version 5 UNSUBACK has no reason codes.
@@ -318,21 +321,26 @@ impl Mqtt {
     }
 }
 
-/// Topic filters up to `end`, each with its options in a SUBSCRIBE.
-fn filters(cursor: &mut Cursor<'_>, end: usize, has_options: bool, mut text: Option<&mut String>) -> Result<(), Fault> {
+/// In the options of a subscription (§3.8.3.1).
+const RETAIN_AS_PUBLISHED: u8 = 0x08;
+
+/// Topic filters up to `end`, each with its options in a SUBSCRIBE. Returns the options that any of them has.
+fn filters(cursor: &mut Cursor<'_>, end: usize, has_options: bool, mut text: Option<&mut String>) -> Result<u8, Fault> {
+    let mut of_any = 0;
     while cursor.offset() < end {
         let filter = with_length(cursor)?;
-        let qos = if has_options { Some(cursor.u8()? & 3) } else { None };
+        let options = if has_options { Some(cursor.u8()?) } else { None };
+        of_any |= options.unwrap_or(0);
         let Some(text) = text.as_deref_mut() else { continue };
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(&String::from_utf8_lossy(filter));
-        if let Some(qos) = qos {
-            let _ = write!(text, " QoS {qos}");
+        if let Some(options) = options {
+            let _ = write!(text, " QoS {}", options & 3);
         }
     }
-    Ok(())
+    Ok(of_any)
 }
 
 /// A reason code (§2.4), a return code before version 5.

@@ -156,6 +156,44 @@ fn dup_of_an_open_identifier_is_no_data() {
     assert!(again.is_retransmission && !again.is_data);
 }
 
+/// What the subscriber got of a PUBLISH with RETAIN that is sent at 5 and again at 20, and delivered with RETAIN at 12 and at 25: the delays. Before, the
+/// subscriber sends these packets, the last one at 10.
+fn delays_with_retain(asks: &[&[u8]], level: u8) -> [Option<i64>; 2] {
+    let (mut exchanges, mut publisher, mut subscriber) = (Exchanges::new(true), pairing::Flows::default(), pairing::Flows::default());
+    let (mut decoder, mut asking) = (of_version(4), of_version(level));
+    let [first, second] = [b"\x31\x04\0\x01tx", b"\x31\x04\0\x01ty"].map(|bytes| decode(&mut decoder, bytes, Side::Client).0);
+    let mut place = |pairing: &mut pairing::Flows, message: &Message, from, time_ns| {
+        let session = u32::from(from == Side::Server);
+        pairing.place(message, from, &moment(session, time_ns), &mut exchanges);
+    };
+    place(&mut publisher, &first, Side::Client, 5);
+    for ask in asks {
+        place(&mut subscriber, &decode(&mut asking, ask, Side::Client).0, Side::Client, 10);
+    }
+    place(&mut subscriber, &first, Side::Server, 12);
+    place(&mut publisher, &second, Side::Client, 20);
+    place(&mut subscriber, &second, Side::Server, 25);
+    let ended = exchanges.take_ended();
+    let mut delivered =
+        ended.iter().filter(|exchange| exchange.session == 1 && exchange.kind == "PUBLISH QoS 0").map(|exchange| exchange.delay_ns);
+    [delivered.next().unwrap(), delivered.next().unwrap()]
+}
+
+#[test]
+fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
+    // MQTT 5 §3.8.3.1, bit 3 of the options: Retain As Published; §3.3.1.3: else RETAIN is that of a message that the server has kept
+    let (as_published, cleared) = (&b"\x82\x07\0\x01\0\0\x01t\x08"[..], &b"\x82\x07\0\x01\0\0\x01t\0"[..]);
+    assert_eq!([None, Some(5)], delays_with_retain(&[as_published], 5));
+    assert_eq!([None, None], delays_with_retain(&[cleared], 5));
+    assert_eq!([None, Some(5)], delays_with_retain(&[as_published, cleared], 5));
+    // a bridge of Mosquitto's, with the topmost bit of the level set; another client of version 3.1.1
+    let (bridge, subscribe) = (&b"\x10\x0f\0\x04MQTT\x84\x02\0\x3c\0\x03abc"[..], &b"\x82\x06\0\x01\0\x01t\0"[..]);
+    assert_eq!([None, Some(5)], delays_with_retain(&[bridge, subscribe], 4));
+    assert_eq!([None, None], delays_with_retain(&[CONNECT_4, subscribe], 4));
+    // a session that goes on: nothing is sent for a new subscription
+    assert_eq!([Some(7), Some(5)], delays_with_retain(&[CONNECT_4], 4));
+}
+
 proptest! {
     #[test]
     fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in any::<u8>(), length in 0u8..60, version in 0u8..6) {
