@@ -165,15 +165,26 @@ def test_progress_is_shown_on_a_terminal_where_it_takes_long() -> None:
     assert told.endswith("\r")
 
 
-@pytest.mark.parametrize("command", ["summarize", "messages"])
-def test_an_interrupt_ends_a_pass_without_a_traceback(command: str) -> None:
+@pytest.mark.parametrize("command", [["summarize"], ["messages"], ["messages", "--format", "csv"]])
+def test_an_interrupt_ends_a_pass_without_a_traceback(command: list[str]) -> None:
     """Ctrl-C while standard input is still open: exit code 130, as a shell expects, and at most an empty line."""
-    words = [sys.executable, "-c", "from pcapstat.cli import main; main()", command, "-"]
+    words = [sys.executable, "-c", "from pcapstat.cli import main; main()", *command, "-"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write((CAPTURES / "a-paho-qos1.pcapng").read_bytes()[:20_000])
         process.stdin.flush()
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
-    assert (process.returncode, output, errors.strip()) == (130, b"", b"")
+        assert process.wait(timeout=30) == 130
+        output, errors = process.communicate()
+    assert (output, errors.strip()) == (b"", b"")
+
+
+def test_a_file_name_need_not_be_text(tmp_path: Path) -> None:
+    """File names are bytes: one that is no UTF-8 is read, and shown as far as it is text."""
+    copy = os.fsencode(tmp_path) + b"/run\xff.pcapng"
+    Path(os.fsdecode(copy)).write_bytes(SAMPLE.read_bytes())
+    words = [sys.executable, "-c", "from pcapstat.cli import main; main()", "messages", "--format", "ndjson", copy]
+    done = subprocess.run(words, capture_output=True, check=True)
+
+    assert json.loads(done.stdout.splitlines()[0])["file"] == f"{tmp_path}/run\ufffd.pcapng"

@@ -94,6 +94,19 @@ def test_copies_of_segments_are_not_sent_again(tmp_path: Path) -> None:
     assert data_messages(capture) == 2
 
 
+def test_copies_of_an_opening_without_identification_are_not_sent_again(tmp_path: Path) -> None:
+    """Linux answers a SYN with identification 0 (RFC 6864 §4.1): SYN and SYN-ACK captured twice are no TCP retransmissions."""
+    frames = packets([(C, connect_311()), (S, connack_311())], "tcp", 1883)
+    for frame in frames:
+        frame[IP].id = 0
+    timed = [(float(frame.time) - 1_700_000_000, frame) for frame in frames]
+    copies = [(time_s + 10 * US, frame) for time_s, frame in timed[:2]]
+    capture = written(tmp_path / "copies.pcap", sorted([*timed, *copies], key=lambda entry: entry[0]))
+
+    assert removed_by_editcap(capture) == 2
+    assert session(capture)["tcp_retransmissions"] == 0
+
+
 @pytest.mark.parametrize("order", ["aabb", "abab", "aaabbb"])
 def test_fragments_captured_twice_make_one_message(tmp_path: Path, order: str) -> None:
     """RFC 791 §3.2: the datagram is whole at its first two fragments, its message has only their bytes, and no fragment is missing."""

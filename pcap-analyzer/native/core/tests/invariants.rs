@@ -65,6 +65,7 @@ fn cut(protocol: &Protocol, bytes: &[u8], segment: usize) -> Seen {
             message: &mut message,
             from: Side::Client,
             now: (frame, 0),
+            is_behind_gap: false,
             keep_bytes: 1 << 20,
             wants_frames: true,
         };

@@ -1,7 +1,9 @@
 //! Classes and Arrow streams of pcapstat-core for Python; no logic lives here.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use pcapstat_core::capture::{self, Input, Source};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use pcapstat_core::capture::{self, Input};
 use pcapstat_core::error::{Error, ErrorKind};
 use pcapstat_core::message::Side;
 use pcapstat_core::note::NOTES;
@@ -13,6 +15,9 @@ use pcapstat_core::share::Share;
 use pyo3::exceptions::{PyException, PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
+use std::ffi::OsString;
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::time::Duration;
 
 pyo3::create_exception!(
     _native,
@@ -150,10 +155,68 @@ fn decode<'py>(py: Python<'py>, protocol: &str, data: &[u8], from_client: bool) 
 /// The TLS key logs embedded in captures: those ahead of the first frame, or all.
 #[pyfunction]
 #[pyo3(signature = (paths, wants_all = false))]
-fn embedded_secrets<'py>(py: Python<'py>, paths: Vec<String>, wants_all: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let inputs = paths.iter().map(|path| Input::named(path)).collect();
-    let secrets = py.detach(|| capture::embedded_secrets(inputs, wants_all)).map_err(|error| raise(py, &error))?;
+fn embedded_secrets<'py>(py: Python<'py>, paths: Vec<OsString>, wants_all: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let inputs = paths.iter().map(Input::named).collect();
+    let secrets = interruptible(py, move || capture::embedded_secrets(inputs, wants_all))?.map_err(|error| raise(py, &error))?;
     Ok(secrets.iter().map(|secret| PyBytes::new(py, secret)).collect())
+}
+
+/// How long work goes on before it is asked for signals.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Does work that may take long, or wait for a pipe, in a thread of its own; here signals are looked at meanwhile. A user who stops it leaves the thread
+/// behind, which ends with the process.
+fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let (sender, mut receiver) = channel();
+    let thread = std::thread::Builder::new().spawn(move || sender.send(work()))?;
+    loop {
+        let waited;
+        (waited, receiver) = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
+        match waited {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(_) => return Err(PyRuntimeError::new_err("a thread failed")),
+            },
+        }
+    }
+}
+
+/// The batches of a table; who waits for one can be interrupted.
+struct Watched(tables::Batches);
+
+impl Iterator for Watched {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.0.receive(PATIENCE) {
+                Ok(batch) => return Some(batch),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Python::attach(interrupted) {
+                return Some(Err(ArrowError::ExternalError("interrupted".into())));
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Watched {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.0.schema)
+    }
+}
+
+/// Whether the user wants to stop; Python then raises it where it goes on.
+fn interrupted(py: Python<'_>) -> bool {
+    let is_interrupted = py.check_signals().is_err();
+    if is_interrupted {
+        // where this fails, the error that the stream ends with is what the user sees
+        let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+    }
+    is_interrupted
 }
 
 fn framing(length: Option<usize>, delimiter: Option<Vec<u8>>) -> PyResult<Framing> {
@@ -170,7 +233,7 @@ fn framing(length: Option<usize>, delimiter: Option<Vec<u8>>) -> PyResult<Framin
 /// A capture to be read, in one or several files. Each call makes one pass.
 #[pyclass(frozen)]
 struct Reader {
-    paths: Vec<String>,
+    paths: Vec<OsString>,
     /// What messages and rows call the only path, where that is a copy of what the user named.
     name: Option<String>,
     options: Options,
@@ -182,7 +245,7 @@ impl Reader {
     #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, receiver = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None, share = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        paths: Vec<String>,
+        paths: Vec<OsString>,
         decode_as: Vec<String>,
         stop_after: Option<u64>,
         payload_size: Option<u32>,
@@ -222,14 +285,16 @@ impl Reader {
 
     /// One pass; the sums of all sessions.
     fn sums(&self, py: Python<'_>) -> PyResult<Sums> {
-        let outcome = py.detach(|| pipeline::run(self.inputs(), &self.options, &mut NoRows)).map_err(|error| raise(py, &error))?;
+        let (inputs, options) = (self.inputs(), self.options.clone());
+        let outcome = interruptible(py, move || pipeline::run(inputs, &options, &mut NoRows))?.map_err(|error| raise(py, &error))?;
         Ok(Sums { outcome })
     }
 
     /// One pass that fills a table, as an Arrow stream.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
         let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
-        let source = py.detach(|| self.open()).map_err(|error| raise(py, &error))?;
+        let inputs = self.inputs();
+        let source = interruptible(py, move || capture::open(inputs))?.map_err(|error| raise(py, &error))?;
         let started = py.detach(|| tables::start(source, self.options.clone(), table.name));
         let (batches, end) = started.ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), end })
@@ -240,12 +305,8 @@ impl Reader {
     fn inputs(&self) -> Vec<Input> {
         match (&self.name, self.paths.first()) {
             (Some(name), Some(path)) => vec![Input::Copy(name.clone(), path.into())],
-            _ => self.paths.iter().map(|path| Input::named(path)).collect(),
+            _ => self.paths.iter().map(Input::named).collect(),
         }
-    }
-
-    fn open(&self) -> Result<Box<dyn Source>, Error> {
-        capture::open(self.inputs())
     }
 }
 
@@ -360,7 +421,7 @@ impl ArrowStream {
         let _ = requested_schema;
         let batches = self.batches.lock().ok().and_then(|mut batches| batches.take());
         let batches = batches.ok_or_else(|| PyRuntimeError::new_err("the stream was taken already; ask for the table again"))?;
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(Watched(batches))), c"arrow_array_stream")
     }
 
     /// What damaged inputs had to say, one line each; complete once the stream has ended.

@@ -7,6 +7,7 @@ mod pcap;
 mod pcapng;
 mod window;
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -28,7 +29,8 @@ pub enum Input {
 impl Input {
     /// The input that a user names: "-" is standard input, all else a path.
     #[must_use]
-    pub fn named(name: &str) -> Self {
+    pub fn named(name: impl AsRef<OsStr>) -> Self {
+        let name = name.as_ref();
         if name == "-" {
             Self::Standard
         } else {

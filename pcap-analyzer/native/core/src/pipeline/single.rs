@@ -37,7 +37,15 @@ pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> 
     let mut decoder = (protocol.decoder)(decoding);
     let mut message = Message { wants_text: true, ..Message::default() };
     let now = (frame, time_ns);
-    let mut cutter = Cutter { decoder: decoder.as_mut(), message: &mut message, from, now, keep_bytes: bytes.len(), wants_frames: false };
+    let mut cutter = Cutter {
+        decoder: decoder.as_mut(),
+        message: &mut message,
+        from,
+        now,
+        is_behind_gap: false,
+        keep_bytes: bytes.len(),
+        wants_frames: false,
+    };
     let mut rows = Rows::default();
     match protocol.carrier {
         Carrier::Datagram => datagram(&mut cutter, piece, bytes, &mut rows),

@@ -7,8 +7,9 @@ use crate::note::Note;
 use crate::schema::{captures, directions, exchanges, kinds, messages, notes, sessions, timings};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
-use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Rows in a batch.
 const ROWS: usize = 1 << 15;
@@ -67,17 +68,13 @@ pub struct Batches {
     receiver: Receiver<Result<RecordBatch, ArrowError>>,
 }
 
-impl Iterator for Batches {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.receiver.recv().ok()
-    }
-}
-
-impl arrow_array::RecordBatchReader for Batches {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+impl Batches {
+    /// The next batch.
+    ///
+    /// # Errors
+    /// Where there is none within `patience`, or none any more.
+    pub fn receive(&self, patience: Duration) -> Result<Result<RecordBatch, ArrowError>, RecvTimeoutError> {
+        self.receiver.recv_timeout(patience)
     }
 }
 

@@ -69,8 +69,11 @@ impl DecodeAs {
     }
 
     fn covers(&self, packet: &Packet) -> bool {
-        let is_covered = |port: u16| (self.first..=self.last).contains(&port);
-        self.is_tcp == is_tcp(packet) && (is_covered(packet.source.port) || is_covered(packet.destination.port))
+        self.is_tcp == is_tcp(packet) && (self.has(packet.source.port) || self.has(packet.destination.port))
+    }
+
+    fn has(&self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
     }
 }
 
@@ -144,13 +147,18 @@ fn surer<T>(one: (Likely, T), other: (Likely, T)) -> (Likely, T) {
 }
 
 /// Whether one of the packet's ports is one of the protocol's.
-#[must_use]
-pub fn is_expected(row: &Protocol, packet: &Packet) -> bool {
+fn is_expected(row: &Protocol, packet: &Packet) -> bool {
     is_port_of(row, packet.source.port) || is_port_of(row, packet.destination.port)
 }
 
-/// Whether `port` is one of the protocol's.
+/// Whether `port` is where a server of the protocol is expected: one of the protocol's ports, or of the user's rules for it.
 #[must_use]
-pub fn is_port_of(row: &Protocol, port: u16) -> bool {
+pub fn is_server_port(rules: &[DecodeAs], row: &Protocol, port: u16) -> bool {
+    let is_of_row = |rule: &DecodeAs| rule.protocol.is_some_and(|protocol| protocol.decode_as == row.decode_as);
+    is_port_of(row, port) || rules.iter().any(|rule| is_of_row(rule) && rule.has(port))
+}
+
+/// Whether `port` is one of the protocol's.
+fn is_port_of(row: &Protocol, port: u16) -> bool {
     row.ports.iter().any(|expected| matches!(expected, Port::Udp(number) | Port::Tcp(number) if *number == port))
 }

@@ -41,6 +41,8 @@ pub struct Cutter<'a> {
     pub from: Side,
     /// Frame in which the bytes became available, and its time.
     pub now: (u64, i64),
+    /// Whether the bytes stand behind a gap, and so did not wait for those before them.
+    pub is_behind_gap: bool,
     /// Bytes of an unfinished message that are kept; what is beyond is counted only.
     pub keep_bytes: usize,
     /// Whether the lists of frames are wanted.

@@ -2,7 +2,7 @@
 
 use super::bytes::{add, add_sums, PartSums};
 use super::direction::Direction;
-use super::entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
+use super::entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
 use super::kinds::{KindCount, KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
@@ -183,8 +183,9 @@ impl Session {
             return false;
         }
         self.running.messages += 1;
-        self.running.frame_last = count.frame;
-        self.running.time_last_ns = count.time_ns;
+        // what stands behind a gap is counted late
+        self.running.frame_last = self.running.frame_last.max(count.frame);
+        self.running.time_last_ns = self.running.time_last_ns.max(count.time_ns);
         if count.is.has(Is::RETRANSMISSION | Is::MALFORMED) {
             self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
             self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
@@ -352,12 +353,13 @@ impl Session {
     }
 
     /// Counts frames without a message that came before the session.
-    pub(crate) fn before(&mut self, from: Side, parts: &PartSums, frames: u64) {
-        self.row.control_frames += frames;
+    pub(crate) fn before(&mut self, from: Side, before: &Before) {
+        self.row.control_frames += before.frames;
+        self.row.tcp_retransmissions += before.retransmissions;
         let direction = self.direction(from);
-        direction.control_frames += frames;
-        direction.control_parts.add_sums(parts);
-        direction.since().into_iter().for_each(|since| since.add_sums(parts));
+        direction.control_frames += before.frames;
+        direction.control_parts.add_sums(&before.parts);
+        direction.since().into_iter().for_each(|since| since.add_sums(&before.parts));
     }
 
     /// Counts header fields of a message, where that counts.

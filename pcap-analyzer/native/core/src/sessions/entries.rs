@@ -1,5 +1,6 @@
 //! What is put down in the books of sessions.
 
+use super::bytes::PartSums;
 use super::kinds::KindId;
 use crate::exchanges::{Acknowledgement, Placement};
 use crate::message::{is_same_word, Message, Parts};
@@ -66,6 +67,17 @@ pub enum Why {
     Retransmission,
     /// The capture took it twice.
     CapturedTwice,
+}
+
+/// Frames without a message that came before the session.
+#[derive(Debug, Default)]
+pub struct Before {
+    /// Their bytes.
+    pub parts: PartSums,
+    /// How many they are.
+    pub frames: u64,
+    /// How many of them TCP sent again.
+    pub retransmissions: u64,
 }
 
 /// What counting needs of a message.

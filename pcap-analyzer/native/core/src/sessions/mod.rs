@@ -10,7 +10,7 @@ mod samples;
 pub use bytes::{add, add_sums, ByteSums, PartSums};
 pub use counts::{without_message, Choices, Session};
 pub use direction::Direction;
-pub use entries::{Beginning, Control, Count, FieldSection, Is, Why, Words};
+pub use entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
 pub use kinds::{Kind, KindCount, KindId, Kinds};
 pub use samples::Samples;
 

@@ -7,10 +7,12 @@ use crate::span::{Origin, Piece};
 pub enum Delivery<'a> {
     /// New bytes, next in order. `bytes` may be shorter than the piece (snap length).
     Chunk(Piece<'a>, &'a [u8]),
-    /// Bytes that were delivered before: a retransmission, a keep-alive probe.
+    /// Bytes that were delivered before: a retransmission.
     Repeated(Piece<'a>),
-    /// So many bytes of the stream are not in the capture.
-    Gap(u64),
+    /// The last byte once more, by which a side asks whether the peer is still there (RFC 9293 §3.8.4).
+    KeepAlive(Piece<'a>),
+    /// So many bytes of the stream are not in the capture; the piece is the one behind them, which comes next.
+    Gap(u64, Piece<'a>),
 }
 
 /// A segment that waits for the bytes before it.
@@ -32,10 +34,23 @@ pub struct Reassembly {
     acknowledged: u8,
 }
 
+/// What tells that the peer has got what is missing here.
+#[derive(Debug, Clone, Copy)]
+pub struct Acknowledged {
+    /// Up to where it has got all.
+    pub acknowledgment: u32,
+    /// When it said so.
+    pub time_ns: i64,
+    /// Whether it said more: bytes that may answer those behind the hole.
+    pub has_payload: bool,
+}
+
 /// Segments held before the hole is taken for a loss of the capture.
 const HELD_SEGMENTS: usize = 512;
 /// Acknowledgements beyond the hole that the peer sends before the hole is taken for a loss of the capture: it has got what we have not.
 const ACKNOWLEDGEMENTS: u8 = 8;
+/// Where an acknowledgement beyond the hole comes later than this behind a segment that waits, one is enough: so long no capture mixes up frames.
+const CAPTURE_JITTER_NS: i64 = 1_000_000;
 
 /// `a - b` of sequence numbers, by RFC 9293 §3.4 modulo 2³².
 #[inline]
@@ -108,6 +123,9 @@ impl Reassembly {
             deliver(Delivery::Chunk(piece, bytes));
             return;
         }
+        if old == 1 && piece.len() == 1 {
+            return deliver(Delivery::KeepAlive(piece));
+        }
         let (repeated, new) = piece.split(old);
         deliver(Delivery::Repeated(repeated));
         if !new.is_empty() {
@@ -138,14 +156,16 @@ impl Reassembly {
         self.release(deliver);
     }
 
-    /// The peer acknowledges `acknowledgment`: a hole before it was filled at the peer, so the capture lacks it, unless it comes soon.
-    pub fn peer_acknowledges(&mut self, acknowledgment: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
+    /// The peer acknowledges bytes behind a hole: it was filled there, so the capture lacks it. Where it says no more than that, and says it at once, the
+    /// capture may have mixed up frames, and the hole be filled here too.
+    pub fn peer_acknowledges(&mut self, peer: &Acknowledged, deliver: &mut impl FnMut(Delivery<'_>)) {
         let Some(first) = self.held.first() else { return };
-        if distance(acknowledgment, first.sequence) < 0 {
+        if distance(peer.acknowledgment, first.sequence) < 0 {
             return;
         }
         self.acknowledged += 1;
-        if self.acknowledged >= ACKNOWLEDGEMENTS {
+        let is_late = peer.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
+        if peer.has_payload || is_late || self.acknowledged >= ACKNOWLEDGEMENTS {
             self.give_up(deliver);
         }
     }
@@ -155,7 +175,7 @@ impl Reassembly {
         let Some(first) = self.held.first() else { return };
         let missing = first.sequence.wrapping_sub(self.next);
         self.next = first.sequence;
-        deliver(Delivery::Gap(missing.into()));
+        deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));
         self.release(deliver);
     }
 
@@ -187,8 +207,8 @@ mod tests {
                 assert_eq!(piece.len() as usize, chunk.len());
                 bytes.extend_from_slice(chunk);
             }
-            Delivery::Repeated(piece) => repeated += u64::from(piece.len()),
-            Delivery::Gap(gap) => missing += gap,
+            Delivery::Repeated(piece) | Delivery::KeepAlive(piece) => repeated += u64::from(piece.len()),
+            Delivery::Gap(gap, _) => missing += gap,
         };
         for (number, (offset, payload)) in segments.iter().enumerate() {
             stream.segment(start.wrapping_add(*offset), origin(number as u64, payload.len()).whole(), payload, &mut deliver);

@@ -208,6 +208,7 @@ impl Inner {
             message: &mut self.message,
             from: record.from,
             now,
+            is_behind_gap: false,
             keep_bytes,
             wants_frames: outer.rooms.options.wants_messages_of(outer.session),
         };

@@ -12,16 +12,17 @@ use super::front::{Arrival, Batch, Others};
 use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::error::{Error, ErrorKind};
-use crate::exchanges::{Event, Linker, Sample, Timing};
+use crate::exchanges::{Event, Linker, Timing};
 use crate::message::{Message, Side};
 use crate::note::{self, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::Pdml;
 use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{by_row, choose, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
+use crate::protocols::{by_row, choose, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
 use crate::share::Part;
-use crate::transport::Delivery;
+use crate::span::Piece;
+use crate::transport::{Acknowledged, Delivery};
 use inside::Inside;
 use moves::ConnectionIds;
 use rustc_hash::FxHashMap;
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use stream::{Stream, TcpHalf};
+use stream::{wait, Stream, TcpHalf};
 
 /// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
 const TRIES: u8 = 32;
@@ -252,6 +253,7 @@ impl<'s> Back<'s> {
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
             add(&mut waiting.parts, &parts);
             waiting.frames += 1;
+            waiting.retransmissions += u64::from(why == Why::Retransmission);
         }
     }
 
@@ -267,14 +269,17 @@ impl<'s> Back<'s> {
     }
 
     fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
-        self.watch_tcp(packet, place, from, header);
-        if packet.payload_bytes == 0 {
-            self.control(packet, place, from, Why::Empty);
+        let is_again = self.watch_tcp(packet, place, from, header);
+        // what a RST says is no byte of the stream (RFC 9293 §3.5.3)
+        let has_bytes = packet.payload_bytes > 0 && !header.has(TcpHeader::RST);
+        if !has_bytes {
+            self.control(packet, place, from, if is_again { Why::Retransmission } else { Why::Empty });
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
-        let Some(at) = self.conversation(packet, place, bytes) else {
-            if packet.payload_bytes > 0 {
+        let at = if has_bytes { self.conversation(packet, place, bytes) } else { self.known_conversation(place) };
+        let Some(at) = at else {
+            if has_bytes {
                 self.pass_over(packet, place, from, sequence, bytes);
             }
             return;
@@ -282,9 +287,12 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         self.talk(packet, place, at, |halves, talk| {
             if header.has(TcpHeader::ACK) {
-                talk.acknowledge(halves, header.acknowledgment);
+                talk.acknowledge(
+                    halves,
+                    &Acknowledged { acknowledgment: header.acknowledgment, time_ns: packet.time_ns, has_payload: has_bytes },
+                );
             }
-            if packet.payload_bytes > 0 {
+            if has_bytes {
                 talk.segment(halves, sequence, packet, bytes);
             }
         });
@@ -300,27 +308,33 @@ impl<'s> Back<'s> {
         let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) else { return };
         let Some(half) = stream.tcp.get_mut(from.index()) else { return };
         let mut is_passed_over = half.is_passed_over;
-        half.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| is_passed_over |= waiting.count(&delivery));
+        half.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| is_passed_over |= wait(waiting, &delivery));
         half.is_passed_over = is_passed_over;
     }
 
-    /// Watches TCP's own opening and acknowledgements.
+    /// Watches TCP's own opening, end and acknowledgements. Returns whether the packet opens or ends its direction once more.
     #[inline]
-    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) {
-        let Some(stream) = self.streams.get_mut(place) else { return };
-        let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return };
+    fn watch_tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader) -> bool {
+        let Some(stream) = self.streams.get_mut(place) else { return false };
+        let is_again = stream.is_again(packet, from, header);
+        let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return is_again };
         if let Some(session) = stream.session {
-            self.rooms.books.event(&Event::Sample { session, sample: tcp_sample(timing, time_ns) });
+            self.rooms.books.event(&Event::Sample { session, sample: stream.sample(timing, time_ns) });
         } else if timing == Timing::TcpHandshake {
             stream.handshake_ns = Some(time_ns);
         }
+        is_again
+    }
+
+    fn known_conversation(&self, place: u32) -> Option<u32> {
+        self.streams.get(place)?.conversation
     }
 
     /// The stream's conversation, begun where these bytes show which protocol it speaks.
     #[inline]
     fn conversation(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
         let stream = self.streams.get_mut(place)?;
-        if stream.conversation.is_some() || packet.payload_bytes == 0 {
+        if stream.conversation.is_some() {
             return stream.conversation;
         }
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
@@ -344,7 +358,7 @@ impl<'s> Back<'s> {
     fn open_conversation(&mut self, packet: &Packet, place: u32, protocol: &'static Protocol, found_by: FoundBy) -> u32 {
         let file = self.rooms.file(packet.file);
         let Some(stream) = self.streams.get_mut(place) else { return place };
-        stream.decide_sides(protocol);
+        stream.decide_sides(|port| is_server_port(&self.rooms.options.decode_as, protocol, port));
         let order = self.rooms.exchanges.order();
         let session = self.rooms.books.begin(&stream.begins(packet, order, protocol, found_by, file));
         let mut note = |kind, detail: String| self.rooms.notes.add(kind, Some(session), packet.file, packet.frame, || detail);
@@ -382,10 +396,10 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         let books = &mut self.rooms.books;
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
-            books.of(session).into_iter().for_each(|session| session.before(from, &waiting.parts, waiting.frames));
+            books.of(session).into_iter().for_each(|session| session.before(from, &waiting));
         }
         if let Some(time_ns) = stream.handshake_ns {
-            books.event(&Event::Sample { session, sample: tcp_sample(Timing::TcpHandshake, time_ns) });
+            books.event(&Event::Sample { session, sample: stream.sample(Timing::TcpHandshake, time_ns) });
         }
     }
 
@@ -403,6 +417,7 @@ impl<'s> Back<'s> {
                 message,
                 from,
                 now: (packet.frame, packet.time_ns),
+                is_behind_gap: false,
                 keep_bytes: *keep_bytes,
                 wants_frames: wants_row,
             },
@@ -467,6 +482,7 @@ impl<'s> Back<'s> {
                 message,
                 from,
                 now: (stream.last_frame, stream.last_time_ns),
+                is_behind_gap: false,
                 keep_bytes: *keep_bytes,
                 wants_frames: rooms.options.wants_messages_of(conversation.session),
             };
@@ -507,10 +523,6 @@ impl<'s> Back<'s> {
     }
 }
 
-const fn tcp_sample(timing: Timing, time_ns: i64) -> Sample {
-    Sample { timing: Some(timing), kind: "", time_ns, is_retransmitted: false }
-}
-
 /// A conversation in the act of taking bytes of a packet.
 struct Talk<'a, 's> {
     desk: Desk<'a, 's>,
@@ -533,7 +545,7 @@ impl Talk<'_, '_> {
 
     /// An acknowledgement tells that the peer's missing segments did arrive there.
     #[inline]
-    fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], acknowledgment: u32) {
+    fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], acknowledged: &Acknowledged) {
         let peer = self.cutter.from.peer();
         let (Some(tcp), Some(half)) = (tcp.get_mut(peer.index()), self.halves.get_mut(peer.index())) else { return };
         if !tcp.reassembly.is_holding() {
@@ -541,7 +553,9 @@ impl Talk<'_, '_> {
         }
         let from = std::mem::replace(&mut self.cutter.from, peer);
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        tcp.reassembly.peer_acknowledges(acknowledgment, &mut |delivery| deliver(delivery, half, cutter, desk));
+        let now = cutter.now;
+        tcp.reassembly.peer_acknowledges(acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
+        (cutter.now, cutter.is_behind_gap) = (now, false);
         self.cutter.from = from;
     }
 
@@ -559,17 +573,29 @@ impl Talk<'_, '_> {
 #[inline]
 fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, desk: &mut Desk<'_, '_>) {
     match delivery {
-        Delivery::Chunk(piece, bytes) => half.chunk(cutter, piece, bytes, desk),
-        Delivery::Gap(missing) => half.gap(cutter, missing, desk),
-        Delivery::Repeated(piece) => {
-            let control = Control {
-                parts: without_message(&piece.share(), piece.len()),
-                frames: u32::from(piece.is_whole()),
-                frame: piece.frame,
-                time_ns: piece.time_ns,
-                why: Why::Retransmission,
-            };
-            desk.rooms.books.of(desk.session).into_iter().for_each(|session| session.control(cutter.from, &control));
+        Delivery::Chunk(piece, bytes) => {
+            if cutter.is_behind_gap && piece.time_ns > cutter.now.1 {
+                cutter.now = (piece.frame, piece.time_ns);
+            }
+            half.chunk(cutter, piece, bytes, desk);
         }
+        Delivery::Gap(missing, behind) => {
+            (cutter.now, cutter.is_behind_gap) = ((behind.frame, behind.time_ns), true);
+            half.gap(cutter, missing, desk);
+        }
+        Delivery::Repeated(piece) => pass(piece, Why::Retransmission, cutter.from, desk),
+        Delivery::KeepAlive(piece) => pass(piece, Why::Empty, cutter.from, desk),
     }
+}
+
+/// Counts bytes that are no new ones.
+fn pass(piece: Piece<'_>, why: Why, from: Side, desk: &mut Desk<'_, '_>) {
+    let control = Control {
+        parts: without_message(&piece.share(), piece.len()),
+        frames: u32::from(piece.is_whole()),
+        frame: piece.frame,
+        time_ns: piece.time_ns,
+        why,
+    };
+    desk.rooms.books.of(desk.session).into_iter().for_each(|session| session.control(from, &control));
 }

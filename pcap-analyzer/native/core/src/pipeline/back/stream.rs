@@ -1,11 +1,11 @@
 //! A stream as its packets show it: who talks, what was captured twice, what TCP says of itself.
 
-use crate::exchanges::Timing;
+use crate::exchanges::{Sample, Timing};
 use crate::message::Side;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport, COPY_NS};
 use crate::protocols::framing::Half;
-use crate::protocols::{is_port_of, FoundBy, Protocol};
-use crate::sessions::{add, without_message, Beginning, PartSums};
+use crate::protocols::{FoundBy, Protocol};
+use crate::sessions::{add, without_message, Before, Beginning};
 use crate::transport::{Delivery, Reassembly};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ const COPY_WITHOUT_IDENTIFICATION_NS: u64 = 50_000;
 pub(super) struct TcpHalf {
     pub(super) reassembly: Reassembly,
     pub(super) syn_sequence: Option<u32>,
+    fin_sequence: Option<u32>,
     pub(super) is_passed_over: bool,
     pub(super) in_flight: InFlight,
 }
@@ -87,22 +88,14 @@ impl Lately {
     }
 }
 
-/// Frames without a message that came before the session.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    pub(super) parts: PartSums,
-    pub(super) frames: u64,
-}
-
-impl Waiting {
-    /// Counts what a reassembly passes on. Returns whether these are bytes that go by undecoded.
-    pub(super) fn count(&mut self, delivery: &Delivery<'_>) -> bool {
-        if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) = delivery {
-            add(&mut self.parts, &without_message(&piece.share(), piece.len()));
-            self.frames += u64::from(piece.to() == piece.payload_bytes);
-        }
-        !matches!(delivery, Delivery::Repeated(_))
+/// Counts what a reassembly passes on before the session. Returns whether these are bytes that go by undecoded.
+pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
+    if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) | Delivery::KeepAlive(piece) = delivery {
+        add(&mut before.parts, &without_message(&piece.share(), piece.len()));
+        before.frames += u64::from(piece.to() == piece.payload_bytes);
     }
+    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_)));
+    !matches!(delivery, Delivery::Repeated(_) | Delivery::KeepAlive(_))
 }
 
 /// Who talks in a stream.
@@ -135,10 +128,12 @@ pub(super) struct Stream {
     pub(super) last_file: u16,
     /// What each side sent lately.
     lately: [Lately; 2],
-    pub(super) waiting: Option<Box<[Waiting; 2]>>,
+    pub(super) waiting: Option<Box<[Before; 2]>>,
     pub(super) tcp: [TcpHalf; 2],
     pub(super) syn_ns: Option<i64>,
     pub(super) handshake_ns: Option<i64>,
+    /// Whether a SYN was sent again.
+    is_syn_repeated: bool,
 }
 
 impl Stream {
@@ -162,6 +157,7 @@ impl Stream {
             tcp: Default::default(),
             syn_ns: None,
             handshake_ns: None,
+            is_syn_repeated: false,
         }
     }
 
@@ -177,7 +173,7 @@ impl Stream {
     /// Counts segments that wait for one before them, which does not come.
     pub(super) fn count_held(&mut self) {
         for (half, waiting) in self.tcp.iter_mut().zip(self.waiting.iter_mut().flat_map(|both| both.iter_mut())) {
-            half.reassembly.finish(&mut |delivery| half.is_passed_over |= waiting.count(&delivery));
+            half.reassembly.finish(&mut |delivery| half.is_passed_over |= wait(waiting, &delivery));
         }
     }
 
@@ -192,9 +188,9 @@ impl Stream {
         self.tcp.each_ref().map(|half| if is_from_start && !half.is_passed_over { Half::default() } else { Half::in_mid_stream() })
     }
 
-    /// Where no SYN told it, the server is the side with one of the protocol's ports, else the one that did not speak first.
-    pub(super) fn decide_sides(&mut self, protocol: &Protocol) {
-        if self.is_from_start() || !is_port_of(protocol, self.ends.client.port) || is_port_of(protocol, self.ends.server.port) {
+    /// Where no SYN told it, the server is the side at a port where one is expected, else the one that did not speak first.
+    pub(super) fn decide_sides(&mut self, is_expected: impl Fn(u16) -> bool) {
+        if self.is_from_start() || !is_expected(self.ends.client.port) || is_expected(self.ends.server.port) {
             return;
         }
         std::mem::swap(&mut self.ends.client, &mut self.ends.server);
@@ -232,18 +228,42 @@ impl Stream {
     }
 
     /// Whether the packet is a copy, made by the capture, of one just before it in its direction (trap 7, 60). What the sender sends again has another IP
-    /// identification; where there is none, only packets with a payload tell, and only when closer together.
+    /// identification; where there is none, only packets that are not often alike tell (with a payload, SYN, FIN), and only when closer together.
     #[inline]
     pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, digest: u64) -> bool {
         if matches!(packet.transport, Transport::Tcp(_)) {
             (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
         }
+        let takes_room =
+            packet.payload_bytes > 0 || matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN | TcpHeader::FIN));
         let window_ns = match packet.is_identified() {
             true => COPY_NS,
-            false if packet.payload_bytes > 0 => COPY_WITHOUT_IDENTIFICATION_NS,
+            false if takes_room => COPY_WITHOUT_IDENTIFICATION_NS,
             false => return false,
         };
         self.lately.get_mut(from.index()).is_some_and(|lately| lately.has(digest, packet.time_ns, window_ns))
+    }
+
+    /// Whether a packet opens or ends its direction once more, as another one did before.
+    #[inline]
+    pub(super) fn is_again(&mut self, packet: &Packet, from: Side, header: &TcpHeader) -> bool {
+        if !header.has(TcpHeader::SYN | TcpHeader::FIN) {
+            return false;
+        }
+        let Some(half) = self.tcp.get_mut(from.index()) else { return false };
+        if header.has(TcpHeader::SYN) {
+            let is_again = half.syn_sequence == Some(header.sequence);
+            self.is_syn_repeated |= is_again;
+            return is_again;
+        }
+        let end = Some(header.sequence.wrapping_add(packet.payload_bytes));
+        std::mem::replace(&mut half.fin_sequence, end) == end
+    }
+
+    /// A time that TCP tells; that of an opening is none where a SYN was sent again (Karn).
+    pub(super) fn sample(&self, timing: Timing, time_ns: i64) -> Sample {
+        let is_retransmitted = timing == Timing::TcpHandshake && self.is_syn_repeated;
+        Sample { timing: Some(timing), kind: "", time_ns, is_retransmitted }
     }
 
     /// Follows SYN, SYN-ACK, ACK and the acknowledgements of data. Returns the time that this packet completes.

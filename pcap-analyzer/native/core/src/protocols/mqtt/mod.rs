@@ -130,14 +130,24 @@ impl Decoder for Mqtt {
     }
 
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
-        is_plausible(bytes, from) && {
+        self.could_read(bytes, from) && {
             let next = fixed_header(bytes).ok().and_then(|header| bytes.get(header.total()..)).unwrap_or(&[]);
-            next.len() < 2 || is_plausible(next, from)
+            next.len() < 2 || self.could_read(next, from)
         }
     }
 }
 
 impl Mqtt {
+    /// Whether a packet of the connection's version, sent by `from`, can begin here: text between packets looks like some now and then.
+    fn could_read(&self, bytes: &[u8], from: Side) -> bool {
+        if !is_plausible(bytes, from) {
+            return false;
+        }
+        let mut trial = Self { version: self.version, ..Self::default() };
+        let wire_bytes = fixed_header(bytes).map_or(bytes.len(), |header| header.total().max(bytes.len()));
+        matches!(trial.next(Input { bytes, wire_bytes }, from, &mut Message::default()), Step::Message { .. })
+    }
+
     fn tell_version(&self, message: &mut Message) {
         message.row.version = self.version.map(u16::from);
         message.facts.is_version_inferred = self.is_version_inferred;
@@ -176,9 +186,15 @@ fn probe(bytes: &[u8]) -> Likely {
     let name = fixed_header(bytes).ok().and_then(|header| bytes.get(header.bytes..));
     match (bytes.first(), name) {
         (Some(0x10), Some(name)) if name.starts_with(b"\0\x04MQTT") || name.starts_with(b"\0\x06MQIsdp") => Likely::Yes,
+        (Some(0x10), name) if is_begun(name.unwrap_or(&[])) => Likely::Maybe,
         _ if is_plausible(bytes, Side::Client) || is_plausible(bytes, Side::Server) => Likely::Maybe,
         _ => Likely::No,
     }
+}
+
+/// Whether a segment ends within the protocol name of a CONNECT: small clients send the fixed header by itself.
+fn is_begun(name: &[u8]) -> bool {
+    [&b"\0\x04MQTT"[..], b"\0\x06MQIsdp"].iter().any(|whole| whole.starts_with(name))
 }
 
 /// Whether a packet that `from` may send can begin here.
@@ -196,10 +212,19 @@ fn is_plausible(bytes: &[u8], from: Side) -> bool {
             let topic = cursor.rest().get(..usize::from(length)).unwrap_or(cursor.rest());
             u32::from(length) + 2 <= header.remaining && is_topic(topic)
         }),
-        Flags::Fixed(_) if packet.has_identifier => cursor.u16().is_ok_and(|identifier| identifier != 0),
+        Flags::Fixed(_) if packet.has_identifier => {
+            let is_identified = cursor.u16().is_ok_and(|identifier| identifier != 0);
+            let has_outcome = packet.is_acknowledgement() && header.remaining > 2;
+            is_identified && (!has_outcome || cursor.peek().is_none_or(is_reason))
+        }
         Flags::Fixed(_) => header.number != 1 || cursor.rest().starts_with(b"\0\x04MQTT") || cursor.rest().starts_with(b"\0\x06MQIsdp"),
         Flags::Reserved => false,
     }
+}
+
+/// Whether a reason code is one of an acknowledgement (MQTT 5 §3.4.2.1): success, "no matching subscribers", or an error.
+const fn is_reason(code: u8) -> bool {
+    matches!(code, 0x00 | 0x10 | 0x80..)
 }
 
 /// Text without control characters or wildcards (§4.7).

@@ -42,6 +42,13 @@ pub struct PacketType {
     pub has_identifier: bool,
 }
 
+impl PacketType {
+    /// Whether it is PUBACK, PUBREC, PUBREL or PUBCOMP: an identifier, and in version 5 perhaps an outcome.
+    pub const fn is_acknowledgement(&self) -> bool {
+        self.has_identifier && self.sender.is_none()
+    }
+}
+
 const fn row(name: &'static str, flags: Flags, sender: Option<Side>, lengths: RangeInclusive<u32>, has_identifier: bool) -> PacketType {
     PacketType { name, flags, sender, lengths, has_identifier }
 }
@@ -259,16 +266,7 @@ impl Mqtt {
     #[inline]
     fn acknowledgement(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
         message.row.message_id = Some(cursor.u16()?);
-        if header.remaining > 2 {
-            if self.version.is_none() {
-                self.infer(5);
-            }
-            reason_code(cursor, message)?;
-        }
-        if header.remaining > 3 {
-            self.properties(cursor, header.number, message)?;
-        }
-        Ok(())
+        self.outcome(header, 2, cursor, message)
     }
 
     /// §3.8 SUBSCRIBE and §3.10 UNSUBSCRIBE
@@ -308,13 +306,19 @@ impl Mqtt {
 
     /// §3.14 DISCONNECT and §3.15 AUTH: reason code and properties may be left out.
     fn disconnect(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
-        if header.remaining > 0 {
-            if self.version.is_none() {
-                self.infer(5);
-            }
+        self.outcome(header, 0, cursor, message)
+    }
+
+    /// Reason code and properties behind the first `before` bytes, as far as they are there: only version 5 has them.
+    #[inline]
+    fn outcome(&mut self, header: &FixedHeader, before: u32, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
+        if header.remaining > before && self.version.is_none() {
+            self.infer(5);
+        }
+        if header.remaining > before && self.is_5() {
             reason_code(cursor, message)?;
         }
-        if header.remaining > 1 {
+        if header.remaining > before + 1 && self.is_5() {
             self.properties(cursor, header.number, message)?;
         }
         Ok(())

@@ -121,7 +121,7 @@ impl Header {
 
 /// A hello at the start of a record is enough; other records could be anything's.
 fn probe(bytes: &[u8]) -> Likely {
-    let Some(header) = Header::read(bytes) else { return Likely::No };
+    let Some(header) = Header::read(bytes) else { return if is_begun(bytes) { Likely::Maybe } else { Likely::No } };
     if header.fault().is_some() || header.length == 0 {
         return if sslv2_client_hello(bytes).is_some() { Likely::Yes } else { Likely::No };
     }
@@ -129,6 +129,11 @@ fn probe(bytes: &[u8]) -> Likely {
         (HANDSHAKE, Some(&(names::CLIENT_HELLO | names::SERVER_HELLO))) => Likely::Yes,
         _ => Likely::Maybe,
     }
+}
+
+/// Whether a segment ends within the header of a record that holds a handshake message.
+fn is_begun(bytes: &[u8]) -> bool {
+    matches!(bytes, [HANDSHAKE] | [HANDSHAKE, 3, ..])
 }
 
 /// The version of records in the format of SSL 2.0.
