@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 pub enum Flags {
     /// No packet type of the standard.
     Reserved,
-    /// Exactly these.
-    Fixed(u8),
+    /// One of these: two where MQTT 3.1 lets DUP be set.
+    Fixed([u8; 2]),
     /// DUP, QoS (not 3) and RETAIN.
     Publish,
 }
@@ -23,7 +23,7 @@ impl Flags {
     pub const fn allow(self, flags: u8) -> bool {
         match self {
             Self::Reserved => false,
-            Self::Fixed(only) => flags == only,
+            Self::Fixed([one, other]) => flags == one || flags == other,
             Self::Publish => flags & 0b0110 != 0b0110,
         }
     }
@@ -56,25 +56,30 @@ const fn row(name: &'static str, flags: Flags, sender: Option<Side>, lengths: Ra
 const CLIENT: Option<Side> = Some(Side::Client);
 const SERVER: Option<Side> = Some(Side::Server);
 
-/// MQTT 5 §2.1.2, Table 2-1 and §2.1.3, Table 2-2. MQTT 3.1 let DUP be set in PUBREL, SUBSCRIBE and UNSUBSCRIBE; nobody does.
+const DUP: u8 = 0b1000;
+const NONE: Flags = Flags::Fixed([0; 2]);
+/// QoS 1, which only MQTT 3.1 takes for one: what is sent again then has DUP (MQTT 3.1 §2.1, §3.6, §3.8, §3.10).
+const QOS_1: Flags = Flags::Fixed([0b0010, DUP | 0b0010]);
+
+/// MQTT 5 §2.1.2, Table 2-1 and §2.1.3, Table 2-2.
 #[rustfmt::skip]
 pub const PACKETS: [PacketType; 16] = [
     row("Reserved", Flags::Reserved, None, 0..=0, false),
-    row("CONNECT", Flags::Fixed(0), CLIENT, 10..=1 << 20, false),
-    row("CONNACK", Flags::Fixed(0), SERVER, 2..=1 << 16, false),
+    row("CONNECT", NONE, CLIENT, 10..=1 << 20, false),
+    row("CONNACK", NONE, SERVER, 2..=1 << 16, false),
     row("PUBLISH", Flags::Publish, None, 2..=1 << 28, false),
-    row("PUBACK", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("PUBREC", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("PUBREL", Flags::Fixed(2), None, 2..=1 << 12, true),
-    row("PUBCOMP", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("SUBSCRIBE", Flags::Fixed(2), CLIENT, 6..=1 << 20, true),
-    row("SUBACK", Flags::Fixed(0), SERVER, 3..=1 << 16, true),
-    row("UNSUBSCRIBE", Flags::Fixed(2), CLIENT, 5..=1 << 20, true),
-    row("UNSUBACK", Flags::Fixed(0), SERVER, 2..=1 << 16, true),
-    row("PINGREQ", Flags::Fixed(0), CLIENT, 0..=0, false),
-    row("PINGRESP", Flags::Fixed(0), SERVER, 0..=0, false),
-    row("DISCONNECT", Flags::Fixed(0), None, 0..=1 << 12, false),
-    row("AUTH", Flags::Fixed(0), None, 0..=1 << 16, false),
+    row("PUBACK", NONE, None, 2..=1 << 12, true),
+    row("PUBREC", NONE, None, 2..=1 << 12, true),
+    row("PUBREL", QOS_1, None, 2..=1 << 12, true),
+    row("PUBCOMP", NONE, None, 2..=1 << 12, true),
+    row("SUBSCRIBE", QOS_1, CLIENT, 6..=1 << 20, true),
+    row("SUBACK", NONE, SERVER, 3..=1 << 16, true),
+    row("UNSUBSCRIBE", QOS_1, CLIENT, 5..=1 << 20, true),
+    row("UNSUBACK", NONE, SERVER, 2..=1 << 16, true),
+    row("PINGREQ", NONE, CLIENT, 0..=0, false),
+    row("PINGRESP", NONE, SERVER, 0..=0, false),
+    row("DISCONNECT", NONE, None, 0..=1 << 12, false),
+    row("AUTH", NONE, None, 0..=1 << 16, false),
 ];
 
 /// Bytes at a payload's start that its digest is made of, with its length.
@@ -91,8 +96,11 @@ impl Mqtt {
     pub fn packet(&mut self, header: &FixedHeader, bytes: &[u8], from: Side, message: &mut Message) -> Result<(), Fault> {
         let mut cursor = Cursor::new(bytes);
         cursor.take(header.bytes)?;
+        if header.number == 3 {
+            return self.publish(header, cursor, from, message);
+        }
+        message.row.dup = self.dup(header)?;
         match header.number {
-            3 => return self.publish(header, cursor, from, message),
             1 => self.connect(&mut cursor, message)?,
             2 => self.connack(header, &mut cursor, message)?,
             4..=7 => self.acknowledgement(header, &mut cursor, message)?,
@@ -107,6 +115,20 @@ impl Mqtt {
         }
         message.row.header_bytes = len - message.row.option_bytes;
         Ok(())
+    }
+
+    /// DUP of another packet than PUBLISH: in MQTT 3.1 only.
+    #[inline]
+    fn dup(&mut self, header: &FixedHeader) -> Result<Option<bool>, Fault> {
+        let is_set = header.flags & DUP != 0;
+        if is_set && self.version.is_none() {
+            self.infer(3);
+        }
+        match self.version {
+            Some(3) => Ok(matches!(header.number, 6 | 8 | 10).then_some(is_set)),
+            _ if is_set => Err(Fault::Broken(0, "packet type or flags are reserved", "MQTT 5 §2.1.2, §2.1.3")),
+            _ => Ok(None),
+        }
     }
 
     fn is_5(&self) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
 //! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; one whose identifier is not in use is the first that the
-//! capture shows of its message, and counts.
+//! capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
 use crate::few::Few;
@@ -253,21 +253,35 @@ impl Flows {
     fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let identifier = message.message_id.unwrap_or(0);
         let Some(flow) = self.flows(from).get(&identifier).copied() else { return Placement::default() };
-        exchanges.join(flow.exchange, message, at);
+        let is_retransmission = message.dup == Some(true);
+        if is_retransmission {
+            exchanges.repeat(flow.exchange, message, at, false);
+        } else {
+            exchanges.join(flow.exchange, message, at);
+        }
         if let Some(publication) = flow.publication {
             exchanges.add_to_leg(publication, message);
         }
-        Placement { exchange: Some(flow.exchange), ..Placement::default() }
+        Placement { exchange: Some(flow.exchange), is_retransmission, ..Placement::default() }
     }
 
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         self.retain.ask(message, at);
+        let key = request_key(message, message.number);
+        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true)) {
+            exchanges.repeat(exchange, message, at, true);
+            return Placement { exchange: Some(exchange), is_retransmission: true, ..Placement::default() };
+        }
         let exchange = exchanges.open(message.kind, message, from, at);
-        if let Some(old) = self.seldom().requests.insert(request_key(message, message.number), exchange) {
+        if let Some(old) = self.seldom().requests.insert(key, exchange) {
             close(old, "unanswered", exchanges);
         }
         Placement { exchange: Some(exchange), ..Placement::default() }
+    }
+
+    fn open_request(&self, key: (u8, u16)) -> Option<ExchangeId> {
+        self.seldom.as_ref()?.requests.get(&key).copied()
     }
 
     /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.
