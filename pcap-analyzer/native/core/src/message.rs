@@ -108,6 +108,8 @@ pub struct Facts {
     pub is_end_of_stream: bool,
     /// Whether its topic alias is not known.
     pub is_alias_unknown: bool,
+    /// Whether its sender asks for messages with RETAIN as their publisher set it (MQTT 5 §3.8.3.1).
+    pub is_retain_as_published: bool,
 }
 
 /// The nine parts of a message's bytes on the wire, in the order of the columns: link, padding, ip, transport, security, header, option, payload, opaque.

@@ -120,6 +120,10 @@ pub enum Transport {
     Tcp(TcpHeader),
 }
 
+/// Two packets of one stream, or fragments of one datagram, that are alike and of one IP identification, closer than this in time: the capture took one
+/// of them twice (traps 7, 60).
+pub(crate) const COPY_NS: u64 = 1_000_000;
+
 /// A UDP datagram or TCP segment, whole (reassembled from IP or 6LoWPAN fragments where it was fragmented). Its frames, times and bytes are had by
 /// `Deref`.
 ///
@@ -138,6 +142,15 @@ pub struct Packet {
     pub transport: Transport,
     /// IP identification (IPv4), to tell a packet captured twice from one sent twice (trap 7).
     pub ip_identification: Option<u16>,
+}
+
+impl Packet {
+    /// Whether its IP identification tells it from another packet with the same bytes.
+    #[inline]
+    #[must_use]
+    pub const fn is_identified(&self) -> bool {
+        matches!(self.ip_identification, Some(1..))
+    }
 }
 
 impl Deref for Packet {

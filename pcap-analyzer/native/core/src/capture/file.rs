@@ -49,7 +49,7 @@ impl File {
             }
             Ok(false) => None,
             Err(trouble) => {
-                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(self.record.number)));
+                self.info.damage = Some(error(trouble, &self.info, self.window.offset(), Some(self.info.last_number())));
                 None
             }
         }
@@ -60,8 +60,7 @@ impl File {
     pub(super) fn frame(&self) -> Option<Frame<'_>> {
         let record = &self.record;
         self.is_at_frame.then(|| Frame {
-            // the record's number, from where it does not stand beside the time: a processor waits where both are copied at once, just written
-            number: self.info.frames,
+            number: self.info.last_number(),
             file: self.index,
             time_ns: record.time_ns,
             captured: self.window.slice(record.at, record.captured),

@@ -99,7 +99,9 @@ pub struct FileInfo {
     pub snap_length_bytes: Option<u32>,
     /// Coarsest timestamp resolution of an interface in nanoseconds (1000 for µs), rounded up.
     pub time_resolution_ns: u64,
-    /// Frames that the capturing system says it dropped (pcapng isb_ifdrop, isb_osdrop).
+    /// Blocks without traffic that Wireshark numbers like frames.
+    pub numbered_blocks: u64,
+    /// Frames that the capturing system says it dropped (pcapng isb_ifdrop, isb_osdrop, epb_dropcount).
     pub dropped_frames: Option<u64>,
     /// Comments of sections, interfaces and frames, with the frame's number where it has one.
     pub comments: Vec<(Option<u64>, String)>,
@@ -117,6 +119,14 @@ pub struct FileInfo {
     pub last_time_ns: Option<i64>,
     /// What ended the reading early: the frames before it are good.
     pub damage: Option<Error>,
+}
+
+impl FileInfo {
+    /// Number of the last frame that was read, as Wireshark counts.
+    #[inline]
+    const fn last_number(&self) -> u64 {
+        self.frames + self.numbered_blocks
+    }
 }
 
 /// Where frames come from: one file, a pipe, or several merged in time order.
@@ -257,8 +267,6 @@ impl Order {
 /// A frame that a [`Reader`] found, its bytes still in the window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
-    /// As Wireshark counts, which may also count blocks that hold no traffic.
-    number: u64,
     time_ns: i64,
     at: usize,
     captured: usize,

@@ -38,7 +38,6 @@ struct Pcap {
     link_type: u16,
     fcs_bytes: u8,
     largest: usize,
-    number: u64,
 }
 
 /// Reads the file header.
@@ -68,7 +67,6 @@ pub(super) fn open(window: &mut Window, info: &mut FileInfo, variant: Variant) -
         link_type,
         fcs_bytes: fcs_bytes(network),
         largest: largest_frame(link_type),
-        number: 0,
     };
     reader.header = reader.likeliest_header(window, variant.headers)?;
     info.snap_length_bytes = super::snap_length(snap_length);
@@ -163,9 +161,7 @@ impl Reader for Pcap {
         }
         window.demand(self.header + length, "a record")?;
         let at = window.release(self.header + length) + self.header;
-        self.number += 1;
         *record = Record {
-            number: self.number,
             time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.unit_ns,
             at,
             captured: length,

@@ -9,8 +9,8 @@ const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const DECRYPTION_SECRETS: u32 = 10;
-/// Blocks without traffic that Wireshark shows as frames: systemd journal, Sysdig events.
-const COUNTED_ONLY: &[u32] = &[9, 0x204, 0x208, 0x216, 0x221];
+/// Blocks without traffic that Wireshark shows as frames: systemd journal, Sysdig events, custom blocks.
+const NUMBERED: &[u32] = &[9, 0x204, 0x216, 0x221, 0xbad, 0x4000_0bad];
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// wiretap takes a longer block for damage too (wiretap/pcapng.c, `MAX_BLOCK_SIZE`); frames of some link types may be longer.
@@ -28,8 +28,24 @@ struct Interface {
     snap_length: u32,
     clock: Clock,
     fcs_bytes: u8,
-    /// Latest isb_ifdrop and isb_osdrop.
-    dropped: Option<u64>,
+    dropped: Dropped,
+}
+
+/// Frames of an interface that were dropped, told in two ways. Both count drops of the interface and of the operating system since the capture's
+/// beginning, so they are of the same frames and are not added.
+#[derive(Debug, Clone, Copy, Default)]
+struct Dropped {
+    /// Latest isb_ifdrop and isb_osdrop (§4.6).
+    by_statistics: u64,
+    /// Sum of epb_dropcount: drops between a packet and the one before it (§4.3).
+    by_packets: u64,
+}
+
+impl Dropped {
+    /// The greater count: statistics may be older than the last packets, and drops behind the last packet are in them only.
+    fn frames(self) -> u64 {
+        self.by_statistics.max(self.by_packets)
+    }
 }
 
 /// How an interface's timestamps count: `if_tsresol`, `if_tsoffset`.
@@ -45,18 +61,13 @@ struct Clock {
 struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Frames and blocks that Wireshark counts as frames, so far.
-    number: u64,
-    /// Drops of the sections before.
-    dropped_before: Option<u64>,
     kept_comment_bytes: usize,
     kept_secret_bytes: usize,
 }
 
 /// Reads the first section header.
 pub(super) fn open(window: &mut Window, info: &mut FileInfo) -> Result<Box<dyn Reader>, Trouble> {
-    let mut reader =
-        Pcapng { order: Order::Big, interfaces: Vec::new(), number: 0, dropped_before: None, kept_comment_bytes: 0, kept_secret_bytes: 0 };
+    let mut reader = Pcapng { order: Order::Big, interfaces: Vec::new(), kept_comment_bytes: 0, kept_secret_bytes: 0 };
     reader.section(window, info)?;
     Ok(Box::new(reader))
 }
@@ -108,7 +119,7 @@ impl Pcapng {
                 window.release(total);
             }
             _ => {
-                self.number += u64::from(COUNTED_ONLY.contains(&kind));
+                info.numbered_blocks += u64::from(NUMBERED.contains(&kind));
                 skip(window, kind, length)?;
             }
         }
@@ -150,7 +161,6 @@ impl Pcapng {
         let total = self.block(window, length, 28, "a section header block")?;
         self.options(window.bytes().get(24..total - 4).unwrap_or(&[]), info, |_, _| {});
         window.release(total);
-        self.dropped_before = info.dropped_frames;
         self.interfaces.clear();
         Ok(())
     }
@@ -181,7 +191,7 @@ impl Pcapng {
         if !name.is_empty() && info.interfaces.len() < KEPT_NAMES && !info.interfaces.contains(&name) {
             info.interfaces.push(name);
         }
-        self.interfaces.push(Interface { link_type, snap_length, clock, fcs_bytes, dropped: None });
+        self.interfaces.push(Interface { link_type, snap_length, clock, fcs_bytes, dropped: Dropped::default() });
         Ok(())
     }
 
@@ -195,11 +205,23 @@ impl Pcapng {
                 dropped = Some(dropped.unwrap_or(0u64).saturating_add(order.u64(*eight)));
             }
         });
-        if let Some(interface) = self.interfaces.get_mut(interface as usize) {
-            interface.dropped = dropped.or(interface.dropped);
+        if let Some(frames) = dropped {
+            self.note_drops(interface, info, |dropped| dropped.by_statistics = frames);
         }
-        let of_section = self.interfaces.iter().filter_map(|interface| interface.dropped);
-        info.dropped_frames = of_section.chain(self.dropped_before).reduce(u64::saturating_add);
+    }
+
+    /// Notes drops of an interface in the sum of all.
+    fn note_drops(&mut self, interface: u32, info: &mut FileInfo, note: impl FnOnce(&mut Dropped)) {
+        let Some(Interface { dropped, .. }) = self.interfaces.get_mut(interface as usize) else { return };
+        let before = dropped.frames();
+        note(dropped);
+        let others = info.dropped_frames.unwrap_or(0).saturating_sub(before);
+        info.dropped_frames = Some(others.saturating_add(dropped.frames()));
+    }
+
+    /// Notes drops that a packet tells of.
+    fn note_drops_before(&mut self, interface: u32, info: &mut FileInfo, frames: u64) {
+        self.note_drops(interface, info, |dropped| dropped.by_packets = dropped.by_packets.saturating_add(frames));
     }
 
     /// Decryption secrets block (§4.7).
@@ -229,16 +251,18 @@ impl Pcapng {
     fn obsolete(&mut self, window: &mut Window, length: u32, info: &mut FileInfo) -> Result<Record, Trouble> {
         let total = self.block(window, length, 32, "a packet block")?;
         let [_, _, interface, high, low, captured, original] = self.order.words(window.bytes());
-        let (interface, _drops) = self.order.halves(interface);
+        let (interface, drops) = self.order.halves(interface);
+        if drops != u16::MAX {
+            self.note_drops_before(interface.into(), info, drops.into());
+        }
         self.packet(window, total, Fields { fixed: 28, interface: u32::from(interface), high, low, captured, original }, info)
     }
 
     /// What enhanced and obsolete packet blocks have in common.
     #[inline]
     fn packet(&mut self, window: &mut Window, total: usize, fields: Fields, info: &mut FileInfo) -> Result<Record, Trouble> {
-        self.number += 1;
-        let Fields { fixed, interface, high, low, captured, original } = fields;
-        let interface = self.described(interface)?;
+        let Fields { fixed, interface: index, high, low, captured, original } = fields;
+        let interface = self.described(index)?;
         let length = captured as usize;
         let end = fixed + length.next_multiple_of(4);
         if end + 4 > total || length > largest_frame(interface.link_type) {
@@ -246,12 +270,11 @@ impl Pcapng {
         }
         let mut fcs_bytes = interface.fcs_bytes;
         if end + 4 < total {
-            fcs_bytes = self.packet_options(window.bytes().get(end..total - 4).unwrap_or(&[]), info).unwrap_or(fcs_bytes);
+            fcs_bytes = self.packet_options(window.bytes().get(end..total - 4).unwrap_or(&[]), index, info).unwrap_or(fcs_bytes);
         }
         let at = window.release(total) + fixed;
         let units = u64::from(high) << 32 | u64::from(low);
         Ok(Record {
-            number: self.number,
             time_ns: interface.clock.time_ns(units),
             at,
             captured: length,
@@ -261,18 +284,21 @@ impl Pcapng {
         })
     }
 
-    /// Comments and, from the flags (§4.3.1, bits 5 to 8), the length of the frame check sequence.
+    /// Comments, drops and, from the flags (§4.3.1, bits 5 to 8), the length of the frame check sequence.
     #[cold]
-    fn packet_options(&mut self, options: &[u8], info: &mut FileInfo) -> Option<u8> {
+    fn packet_options(&mut self, options: &[u8], interface: u32, info: &mut FileInfo) -> Option<u8> {
         let order = self.order;
-        let mut fcs_bytes = None;
+        let (mut fcs_bytes, mut dropped) = (None, None);
         let before = info.comments.len();
-        self.options(options, info, |code, value| {
-            if let (2, Some(four)) = (code, value.first_chunk()) {
-                fcs_bytes = Some((order.u32(*four) >> 5 & 0xf) as u8).filter(|&length| length > 0);
-            }
+        self.options(options, info, |code, value| match (code, value.first_chunk(), value.first_chunk()) {
+            (2, Some(four), _) => fcs_bytes = Some((order.u32(*four) >> 5 & 0xf) as u8).filter(|&length| length > 0),
+            (4, _, Some(eight)) => dropped = Some(order.u64(*eight)),
+            _ => {}
         });
-        let number = self.number;
+        if let Some(frames) = dropped {
+            self.note_drops_before(interface, info, frames);
+        }
+        let number = info.last_number() + 1;
         for (frame, _) in info.comments.iter_mut().skip(before) {
             *frame = Some(number);
         }
@@ -282,7 +308,6 @@ impl Pcapng {
     /// Simple packet block (§4.4): the first interface, no time, captured length by snap length.
     fn simple(&mut self, window: &mut Window, length: u32) -> Result<Record, Trouble> {
         let total = self.block(window, length, 16, "a simple packet block")?;
-        self.number += 1;
         let interface = self.described(0)?;
         let [_, _, original] = self.order.words(window.bytes());
         let snap_length = if interface.snap_length == 0 { u32::MAX } else { interface.snap_length };
@@ -292,7 +317,6 @@ impl Pcapng {
         }
         let at = window.release(total) + 12;
         Ok(Record {
-            number: self.number,
             time_ns: 0,
             at,
             captured,

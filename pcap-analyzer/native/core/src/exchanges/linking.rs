@@ -79,10 +79,10 @@ impl Exchanges {
         }
     }
 
-    /// The broker delivers a message in `exchange`: links it with its publication, where that is in the capture.
-    pub fn deliver_publication(&mut self, exchange: ExchangeId, message: &Message, at: &Moment) {
+    /// The broker delivers a message in `exchange`: links it with its publication, where that is in the capture, at `since_ns` or later.
+    pub fn deliver_publication(&mut self, exchange: ExchangeId, message: &Message, at: &Moment, since_ns: i64) {
         let kind = self.get(exchange).map_or("", |exchange| exchange.kind);
-        let delivery = Delivery { key: Key::of(message), session: at.session, time_ns: at.time_ns, kind };
+        let delivery = Delivery { key: Key::of(message), session: at.session, time_ns: at.time_ns, since_ns, kind };
         match &mut self.linking {
             Linking::Here(links) => {
                 let Some((publication, delay_ns)) = links.deliver(&delivery, &mut self.events) else { return };

@@ -64,6 +64,8 @@ pub(super) struct Delivery {
     pub(super) key: Key,
     pub(super) session: u32,
     pub(super) time_ns: i64,
+    /// When its publication was sent, at the earliest.
+    pub(super) since_ns: i64,
     /// Kind of its exchange.
     pub(super) kind: &'static str,
 }
@@ -213,15 +215,16 @@ impl Links {
         publication.delivered_to.iter().take(deliveries).chain(more.into_iter().flatten()).copied()
     }
 
-    /// Takes the earliest publication of `key` behind the last that was delivered to `session`: it is delivered now.
-    fn find(&mut self, key: Key, session: u32) -> Option<Publication> {
+    /// Takes the earliest publication of a delivery's key behind the last that was delivered to its session: it is delivered now.
+    fn find(&mut self, delivery: &Delivery) -> Option<Publication> {
+        let Delivery { key, session, since_ns, .. } = *delivery;
         self.list();
         let mut found = None;
         let mut number = *self.lists.get(key.list())?;
         while self.is_known(number) {
             let publication = self.publications.get(place(number))?;
             if publication.key == key {
-                if self.receivers(number, publication).any(|receiver| receiver == session) {
+                if publication.time_ns < since_ns || self.receivers(number, publication).any(|receiver| receiver == session) {
                     break;
                 }
                 found = Some(number);
@@ -273,8 +276,8 @@ impl Links {
     /// The broker delivers a message: links it with its publication, where that is in the capture, and tells the session. Returns the publication's
     /// exchange and the time since.
     pub(super) fn deliver(&mut self, delivery: &Delivery, events: &mut Vec<Event>) -> Option<(u64, i64)> {
-        let Delivery { key, session, time_ns, kind } = *delivery;
-        let publication = self.find(key, session)?;
+        let Delivery { session, time_ns, kind, .. } = *delivery;
+        let publication = self.find(delivery)?;
         let Publication { exchange, parts, session: publisher, .. } = publication;
         let delay_ns = time_ns - publication.time_ns;
         let sample = Sample { timing: Some(Timing::Delay), kind, time_ns: delay_ns, is_retransmitted: false };
@@ -306,7 +309,12 @@ mod tests {
     }
 
     fn deliver(links: &mut Links, subject: u64, session: u32) -> Option<u64> {
-        links.find(Key { subject, payload: 1 }, session).map(|publication| publication.exchange)
+        deliver_since(links, subject, session, 0)
+    }
+
+    fn deliver_since(links: &mut Links, subject: u64, session: u32, since_ns: i64) -> Option<u64> {
+        let delivery = Delivery { key: Key { subject, payload: 1 }, session, time_ns: 0, since_ns, kind: "" };
+        links.find(&delivery).map(|publication| publication.exchange)
     }
 
     #[test]
@@ -319,6 +327,16 @@ mod tests {
         let deliveries = [(5, 7), (5, 8), (5, 7), (6, 7), (5, 7), (9, 7)].map(|(subject, session)| deliver(&mut links, subject, session));
 
         assert_eq!([Some(10), Some(10), Some(12), Some(11), None, None], deliveries);
+    }
+
+    #[test]
+    fn publications_before_a_time_can_be_left_out() {
+        let mut links = Links::default();
+        for (exchange, time_ns) in [(10, 1), (11, 2), (12, 3)] {
+            links.add(publication(5, exchange, time_ns));
+        }
+
+        assert_eq!([None, Some(11), Some(12), None], [4, 2, 2, 2].map(|since_ns| deliver_since(&mut links, 5, 7, since_ns)));
     }
 
     #[test]

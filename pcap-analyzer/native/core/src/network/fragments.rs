@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::note::{Notes, FRAGMENT_MISSING, FRAGMENT_OVERLAP};
-use crate::packet::{Account, Address};
+use crate::note::{Notes, CAPTURED_TWICE, FRAGMENT_MISSING, FRAGMENT_OVERLAP};
+use crate::packet::{Account, Address, COPY_NS};
 
 /// How long fragments wait for the others, in capture time (RFC 8200 §4.5, RFC 4944 §5.3).
 const PATIENCE_NS: i64 = 60_000_000_000;
@@ -17,6 +17,8 @@ const MOST_DATAGRAMS: usize = 4096;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// Fragments of one datagram: 64 KiB in the smallest fragments that a link of 68 bytes (RFC 791 §3.2) makes, and some more.
 const MOST_PIECES: usize = 2048;
+/// Copies of a datagram that wait at once, where the capture took its fragments more than once: by so many interfaces a packet hardly goes.
+const MOST_COPIES: usize = 4;
 /// No datagram that is fragmented can be longer.
 const LONGEST: u32 = 65_535 + 40;
 
@@ -100,12 +102,12 @@ pub struct Unfinished {
 #[derive(Debug)]
 struct Piece {
     range: Range<u32>,
+    time_ns: i64,
     captured: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Datagram {
-    serial: u64,
     /// In order, without overlap.
     pieces: Vec<Piece>,
     covered: u32,
@@ -114,12 +116,22 @@ struct Datagram {
     account: Account,
     file: u16,
     frame_last: u64,
+    /// Whether it was begun as a copy of another one.
+    is_copy: bool,
+}
+
+/// A datagram that waits, with the copies that the capture took of it: each is put together by itself, so that the copies are told from the datagram by
+/// what tells any packets that were captured twice.
+#[derive(Debug)]
+struct Waiting {
+    serial: u64,
+    copies: Vec<Datagram>,
 }
 
 /// The fragments that wait.
 #[derive(Debug, Default)]
 pub struct Fragments {
-    waiting: FxHashMap<Key, Datagram>,
+    waiting: FxHashMap<Key, Waiting>,
     /// Datagrams in order of their first fragment; those that are gone stay until they reach the front.
     order: VecDeque<(i64, u64, Key)>,
     bytes: usize,
@@ -136,13 +148,15 @@ impl Fragments {
         }
         self.make_room(arrival, notes);
         self.serial += 1;
-        let datagram = match self.waiting.entry(arrival.key) {
+        let waiting = match self.waiting.entry(arrival.key) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 self.order.push_back((arrival.time_ns, self.serial, arrival.key));
-                entry.insert(Datagram::new(self.serial))
+                entry.insert(Waiting { serial: self.serial, copies: Vec::new() })
             }
         };
+        let place = waiting.place(arrival);
+        let Some(datagram) = waiting.copies.get_mut(place) else { return Verdict::Refused };
         let before = datagram.covered;
         self.bytes += datagram.insert(arrival);
         let overlap = arrival.wire_bytes - (datagram.covered - before);
@@ -151,7 +165,7 @@ impl Fragments {
             notes.add(FRAGMENT_OVERLAP, None, arrival.file, arrival.frame, String::new);
         }
         if datagram.is_whole() {
-            return self.finish(arrival.key, account);
+            return self.finish(arrival.key, place, account);
         }
         datagram.hold(account, arrival);
         if datagram.contradicts_itself() {
@@ -163,15 +177,19 @@ impl Fragments {
     /// Gives up all that still waits, and tells all that was ever given up.
     pub fn unfinished(&mut self, notes: &mut Notes) -> Vec<Unfinished> {
         while let Some((_, serial, key)) = self.order.pop_front() {
-            if self.waiting.get(&key).is_some_and(|datagram| datagram.serial == serial) {
+            if self.waiting.get(&key).is_some_and(|waiting| waiting.serial == serial) {
                 self.give_up(key, notes);
             }
         }
         std::mem::take(&mut self.unfinished).into_values().collect()
     }
 
-    fn finish(&mut self, key: Key, account: &mut Account) -> Verdict {
-        let Some(datagram) = self.waiting.remove(&key) else { return Verdict::Refused };
+    fn finish(&mut self, key: Key, place: usize, account: &mut Account) -> Verdict {
+        let Entry::Occupied(mut entry) = self.waiting.entry(key) else { return Verdict::Refused };
+        let datagram = entry.get_mut().copies.remove(place);
+        if entry.get().copies.is_empty() {
+            entry.remove();
+        }
         self.bytes -= datagram.captured_bytes();
         let whole = datagram.join();
         account.follow(datagram.account);
@@ -181,7 +199,7 @@ impl Fragments {
     /// Gives up what waits too long, and the oldest where there is no room.
     fn make_room(&mut self, arrival: &Arrival<'_>, notes: &mut Notes) {
         while let Some(&(since, serial, key)) = self.order.front() {
-            let is_gone = self.waiting.get(&key).is_none_or(|datagram| datagram.serial != serial);
+            let is_gone = self.waiting.get(&key).is_none_or(|waiting| waiting.serial != serial);
             let is_late = arrival.time_ns.saturating_sub(since) > PATIENCE_NS;
             let is_full = self.waiting.len() >= MOST_DATAGRAMS || self.bytes + arrival.captured.len() > MOST_BYTES;
             if !is_gone && !is_late && !is_full {
@@ -195,19 +213,42 @@ impl Fragments {
     }
 
     fn give_up(&mut self, key: Key, notes: &mut Notes) {
-        let Some(datagram) = self.waiting.remove(&key) else { return };
-        self.bytes -= datagram.captured_bytes();
+        let Some(waiting) = self.waiting.remove(&key) else { return };
         let protocol = key.protocol();
         let sum = self.unfinished.entry(protocol).or_insert(Unfinished { protocol, frames: 0, frame_bytes: 0 });
-        sum.frames += datagram.account.earlier.len() as u64;
-        sum.frame_bytes += datagram.account.frame_bytes;
-        notes.add(FRAGMENT_MISSING, None, datagram.file, datagram.frame_last, String::new);
+        for datagram in waiting.copies {
+            self.bytes -= datagram.captured_bytes();
+            sum.frames += datagram.account.earlier.len() as u64;
+            sum.frame_bytes += datagram.account.frame_bytes;
+            let what = if datagram.is_copy { CAPTURED_TWICE } else { FRAGMENT_MISSING };
+            notes.add(what, None, datagram.file, datagram.frame_last, String::new);
+        }
+    }
+}
+
+impl Waiting {
+    /// Which copy a fragment belongs to: the first one that has not got it.
+    fn place(&mut self, arrival: &Arrival<'_>) -> usize {
+        let lacking = self.copies.iter().position(|datagram| !datagram.holds(arrival));
+        if lacking.is_none() && self.copies.len() < MOST_COPIES {
+            self.copies.push(Datagram::new(!self.copies.is_empty()));
+        }
+        lacking.unwrap_or(self.copies.len() - 1)
     }
 }
 
 impl Datagram {
-    fn new(serial: u64) -> Self {
-        Self { serial, pieces: Vec::new(), covered: 0, total: None, protocol: 0, account: Account::default(), file: 0, frame_last: 0 }
+    fn new(is_copy: bool) -> Self {
+        let (pieces, account) = Default::default();
+        Self { pieces, covered: 0, total: None, protocol: 0, account, file: 0, frame_last: 0, is_copy }
+    }
+
+    /// Whether it has the same fragment already, captured just before or after.
+    fn holds(&self, arrival: &Arrival<'_>) -> bool {
+        let at = self.pieces.partition_point(|piece| piece.range.end <= arrival.offset);
+        let range = arrival.offset..arrival.offset + arrival.wire_bytes;
+        let is_same = |piece: &Piece| piece.range == range && piece.captured == arrival.captured;
+        self.pieces.get(at).is_some_and(|piece| is_same(piece) && piece.time_ns.abs_diff(arrival.time_ns) < COPY_NS)
     }
 
     /// Puts the fragment's data into the gaps that are left: what came first counts. Returns the captured bytes that were kept.
@@ -230,7 +271,7 @@ impl Datagram {
                 let captured = arrival.captured.get(from..until).unwrap_or(&[]).to_vec();
                 kept += captured.len();
                 self.covered += gap_end - at;
-                self.pieces.insert(index, Piece { range: at..gap_end, captured });
+                self.pieces.insert(index, Piece { range: at..gap_end, time_ns: arrival.time_ns, captured });
                 index += 1;
             }
             at = next.max(gap_end);

@@ -59,22 +59,23 @@ pub struct Arrival {
 }
 
 /// A hash of what two packets have alike where one is a copy that the capture took of the other: IP identification, TCP header, the payload's length
-/// and beginning.
+/// and beginning. Of a datagram without IP identification it is the whole payload: nothing else tells it from one sent right behind it.
 #[inline]
 fn digest(packet: &Packet, payload: &[u8]) -> u64 {
-    let header = match packet.transport {
-        Transport::Tcp(header) => header,
-        Transport::Udp => TcpHeader::default(),
+    let (header, digested) = match packet.transport {
+        Transport::Tcp(header) => (header, DIGESTED),
+        Transport::Udp if packet.is_identified() => (TcpHeader::default(), DIGESTED),
+        Transport::Udp => (TcpHeader::default(), payload.len()),
     };
     let mut hasher = FxHasher::default();
     hasher.write_u64(u64::from(header.sequence) << 32 | u64::from(header.acknowledgment));
     hasher.write_u64(u64::from(header.flags) << 32 | u64::from(header.window) << 16 | u64::from(header.maximum_segment_bytes.unwrap_or(0)));
     hasher.write_u64(u64::from(packet.payload_bytes) << 16 | u64::from(packet.ip_identification.unwrap_or(0)));
-    hasher.write(payload.get(..DIGESTED).unwrap_or(payload));
+    hasher.write(payload.get(..digested).unwrap_or(payload));
     hasher.finish()
 }
 
-/// Bytes at a payload's start that count for its packet's digest.
+/// Bytes at a payload's start that count for its packet's digest, as a rule.
 const DIGESTED: usize = 16;
 /// Packets in a batch, for each part: few enough to stay in the processor's cache.
 const PACKETS: usize = 512;

@@ -300,7 +300,7 @@ fn carry(exchange: ExchangeId, message: &Message, from: Side, at: &Moment, excha
     }
     match from {
         Side::Client => drop(exchanges.publish(exchange, message, at)),
-        Side::Server => exchanges.deliver_publication(exchange, message, at),
+        Side::Server => exchanges.deliver_publication(exchange, message, at, i64::MIN),
     }
 }
 

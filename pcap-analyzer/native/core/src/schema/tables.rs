@@ -127,7 +127,7 @@ table! {
         inner_code: Option<u8> [""],
         /// MQTT QoS (MQTT 5 §3.3.1.2): of a PUBLISH.
         qos: Option<u8> [""],
-        /// MQTT DUP flag (MQTT 5 §3.3.1.1): of a PUBLISH.
+        /// MQTT DUP flag (MQTT 5 §3.3.1.1): of a PUBLISH, in MQTT 3.1 (§2.1) of PUBREL, SUBSCRIBE and UNSUBSCRIBE too.
         dup: Option<bool> [""],
         /// MQTT RETAIN flag (MQTT 5 §3.3.1.3): of a PUBLISH.
         retain: Option<bool> [""],

@@ -356,6 +356,7 @@ impl Session {
     pub(crate) fn before(&mut self, from: Side, before: &Before) {
         self.row.control_frames += before.frames;
         self.row.tcp_retransmissions += before.retransmissions;
+        self.row.captured_twice += before.captured_twice;
         let direction = self.direction(from);
         direction.control_frames += before.frames;
         direction.control_parts.add_sums(&before.parts);

@@ -78,6 +78,8 @@ pub struct Before {
     pub frames: u64,
     /// How many of them TCP sent again.
     pub retransmissions: u64,
+    /// How many of them the capture took twice.
+    pub captured_twice: u64,
 }
 
 /// What counting needs of a message.

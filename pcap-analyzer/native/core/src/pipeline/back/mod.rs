@@ -254,6 +254,7 @@ impl<'s> Back<'s> {
             add(&mut waiting.parts, &parts);
             waiting.frames += 1;
             waiting.retransmissions += u64::from(why == Why::Retransmission);
+            waiting.captured_twice += u64::from(why == Why::CapturedTwice);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::exchanges::{Sample, Timing};
 use crate::message::Side;
-use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
+use crate::packet::{Endpoint, Packet, TcpHeader, Transport, COPY_NS};
 use crate::protocols::framing::Half;
 use crate::protocols::{FoundBy, Protocol};
 use crate::sessions::{add, without_message, Before, Beginning};
@@ -11,10 +11,8 @@ use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
 const IN_FLIGHT: usize = 64;
-/// A packet with the IP identification of the one before it, sooner than this, is a copy that the capture took (trap 7).
-const COPY_NS: i64 = 1_000_000;
-/// The same where there is no IP identification to compare.
-const COPY_WITHOUT_IDENTIFICATION_NS: i64 = 50_000;
+/// As [`COPY_NS`], where there is no IP identification to compare.
+const COPY_WITHOUT_IDENTIFICATION_NS: u64 = 50_000;
 
 /// One direction of a TCP connection besides its bytes.
 #[derive(Debug, Default)]
@@ -70,6 +68,26 @@ impl InFlight {
     }
 }
 
+/// Time and digest of the last packets of a direction, the newest first. Of a burst that is captured twice the copies may come behind it: as far as
+/// `editcap -d` looks back, and one line of the processor's cache.
+#[derive(Debug, Default)]
+struct Lately([(i64, u64); 4]);
+
+impl Lately {
+    /// Whether one of them has the same digest and is no further away than `window_ns`; a second capture interface may stamp a copy earlier. What is no
+    /// copy is remembered in the place of the oldest.
+    #[inline]
+    fn has(&mut self, digest: u64, time_ns: i64, window_ns: u64) -> bool {
+        let [newest, second, third, oldest] = self.0;
+        let is_same = |(before_ns, before): (i64, u64)| before == digest && time_ns.abs_diff(before_ns) < window_ns;
+        let is_copy = [newest, second, third, oldest].into_iter().any(is_same);
+        if !is_copy {
+            self.0 = [(time_ns, digest), newest, second, third];
+        }
+        is_copy
+    }
+}
+
 /// Counts what a reassembly passes on before the session. Returns whether these are bytes that go by undecoded.
 pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
     if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) | Delivery::KeepAlive(piece) = delivery {
@@ -108,8 +126,8 @@ pub(super) struct Stream {
     pub(super) last_frame: u64,
     pub(super) last_time_ns: i64,
     pub(super) last_file: u16,
-    /// Time and digest of the last packet of each side.
-    last_digests: [(i64, u64); 2],
+    /// What each side sent lately.
+    lately: [Lately; 2],
     pub(super) waiting: Option<Box<[Before; 2]>>,
     pub(super) tcp: [TcpHalf; 2],
     pub(super) syn_ns: Option<i64>,
@@ -134,7 +152,7 @@ impl Stream {
             last_frame: packet.frame,
             last_time_ns: packet.time_ns,
             last_file: packet.file,
-            last_digests: Default::default(),
+            lately: Default::default(),
             waiting: None,
             tcp: Default::default(),
             syn_ns: None,
@@ -180,7 +198,7 @@ impl Stream {
             waiting.swap(0, 1);
         }
         self.tcp.swap(0, 1);
-        self.last_digests.swap(0, 1);
+        self.lately.swap(0, 1);
     }
 
     /// It goes on with a conversation that another stream began; this packet is sent by `from`.
@@ -209,22 +227,21 @@ impl Stream {
         }
     }
 
-    /// Whether the packet is a copy, made by the capture, of the one before it in its direction (trap 7, 60).
+    /// Whether the packet is a copy, made by the capture, of one just before it in its direction (trap 7, 60). What the sender sends again has another IP
+    /// identification; where there is none, only packets that are not often alike tell (with a payload, SYN, FIN), and only when closer together.
     #[inline]
     pub(super) fn is_copy(&mut self, packet: &Packet, from: Side, digest: u64) -> bool {
         if matches!(packet.transport, Transport::Tcp(_)) {
             (self.last_frame, self.last_time_ns, self.last_file) = (packet.frame, packet.time_ns, packet.file);
         }
-        let Some((before_ns, before)) = self.last_digests.get_mut(from.index()) else { return false };
-        let since_ns = packet.time_ns - *before_ns;
-        let is_identified = packet.ip_identification.is_some_and(|identification| identification != 0);
-        let window_ns = if is_identified { COPY_NS } else { COPY_WITHOUT_IDENTIFICATION_NS };
-        let is_telling = is_identified || packet.payload_bytes > 0;
-        let is_copy = *before == digest && is_telling && (0..window_ns).contains(&since_ns);
-        if !is_copy {
-            (*before_ns, *before) = (packet.time_ns, digest);
-        }
-        is_copy
+        let takes_room =
+            packet.payload_bytes > 0 || matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN | TcpHeader::FIN));
+        let window_ns = match packet.is_identified() {
+            true => COPY_NS,
+            false if takes_room => COPY_WITHOUT_IDENTIFICATION_NS,
+            false => return false,
+        };
+        self.lately.get_mut(from.index()).is_some_and(|lately| lately.has(digest, packet.time_ns, window_ns))
     }
 
     /// Whether a packet opens or ends its direction once more, as another one did before.

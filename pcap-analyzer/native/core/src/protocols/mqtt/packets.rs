@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 pub enum Flags {
     /// No packet type of the standard.
     Reserved,
-    /// Exactly these.
-    Fixed(u8),
+    /// One of these: two where MQTT 3.1 lets DUP be set.
+    Fixed([u8; 2]),
     /// DUP, QoS (not 3) and RETAIN.
     Publish,
 }
@@ -23,7 +23,7 @@ impl Flags {
     pub const fn allow(self, flags: u8) -> bool {
         match self {
             Self::Reserved => false,
-            Self::Fixed(only) => flags == only,
+            Self::Fixed([one, other]) => flags == one || flags == other,
             Self::Publish => flags & 0b0110 != 0b0110,
         }
     }
@@ -56,25 +56,30 @@ const fn row(name: &'static str, flags: Flags, sender: Option<Side>, lengths: Ra
 const CLIENT: Option<Side> = Some(Side::Client);
 const SERVER: Option<Side> = Some(Side::Server);
 
-/// MQTT 5 §2.1.2, Table 2-1 and §2.1.3, Table 2-2. MQTT 3.1 let DUP be set in PUBREL, SUBSCRIBE and UNSUBSCRIBE; nobody does.
+const DUP: u8 = 0b1000;
+const NONE: Flags = Flags::Fixed([0; 2]);
+/// QoS 1, which only MQTT 3.1 takes for one: what is sent again then has DUP (MQTT 3.1 §2.1, §3.6, §3.8, §3.10).
+const QOS_1: Flags = Flags::Fixed([0b0010, DUP | 0b0010]);
+
+/// MQTT 5 §2.1.2, Table 2-1 and §2.1.3, Table 2-2.
 #[rustfmt::skip]
 pub const PACKETS: [PacketType; 16] = [
     row("Reserved", Flags::Reserved, None, 0..=0, false),
-    row("CONNECT", Flags::Fixed(0), CLIENT, 10..=1 << 20, false),
-    row("CONNACK", Flags::Fixed(0), SERVER, 2..=1 << 16, false),
+    row("CONNECT", NONE, CLIENT, 10..=1 << 20, false),
+    row("CONNACK", NONE, SERVER, 2..=1 << 16, false),
     row("PUBLISH", Flags::Publish, None, 2..=1 << 28, false),
-    row("PUBACK", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("PUBREC", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("PUBREL", Flags::Fixed(2), None, 2..=1 << 12, true),
-    row("PUBCOMP", Flags::Fixed(0), None, 2..=1 << 12, true),
-    row("SUBSCRIBE", Flags::Fixed(2), CLIENT, 6..=1 << 20, true),
-    row("SUBACK", Flags::Fixed(0), SERVER, 3..=1 << 16, true),
-    row("UNSUBSCRIBE", Flags::Fixed(2), CLIENT, 5..=1 << 20, true),
-    row("UNSUBACK", Flags::Fixed(0), SERVER, 2..=1 << 16, true),
-    row("PINGREQ", Flags::Fixed(0), CLIENT, 0..=0, false),
-    row("PINGRESP", Flags::Fixed(0), SERVER, 0..=0, false),
-    row("DISCONNECT", Flags::Fixed(0), None, 0..=1 << 12, false),
-    row("AUTH", Flags::Fixed(0), None, 0..=1 << 16, false),
+    row("PUBACK", NONE, None, 2..=1 << 12, true),
+    row("PUBREC", NONE, None, 2..=1 << 12, true),
+    row("PUBREL", QOS_1, None, 2..=1 << 12, true),
+    row("PUBCOMP", NONE, None, 2..=1 << 12, true),
+    row("SUBSCRIBE", QOS_1, CLIENT, 6..=1 << 20, true),
+    row("SUBACK", NONE, SERVER, 3..=1 << 16, true),
+    row("UNSUBSCRIBE", QOS_1, CLIENT, 5..=1 << 20, true),
+    row("UNSUBACK", NONE, SERVER, 2..=1 << 16, true),
+    row("PINGREQ", NONE, CLIENT, 0..=0, false),
+    row("PINGRESP", NONE, SERVER, 0..=0, false),
+    row("DISCONNECT", NONE, None, 0..=1 << 12, false),
+    row("AUTH", NONE, None, 0..=1 << 16, false),
 ];
 
 /// Bytes at a payload's start that its digest is made of, with its length.
@@ -91,8 +96,11 @@ impl Mqtt {
     pub fn packet(&mut self, header: &FixedHeader, bytes: &[u8], from: Side, message: &mut Message) -> Result<(), Fault> {
         let mut cursor = Cursor::new(bytes);
         cursor.take(header.bytes)?;
+        if header.number == 3 {
+            return self.publish(header, cursor, from, message);
+        }
+        message.row.dup = self.dup(header)?;
         match header.number {
-            3 => return self.publish(header, cursor, from, message),
             1 => self.connect(&mut cursor, message)?,
             2 => self.connack(header, &mut cursor, message)?,
             4..=7 => self.acknowledgement(header, &mut cursor, message)?,
@@ -107,6 +115,20 @@ impl Mqtt {
         }
         message.row.header_bytes = len - message.row.option_bytes;
         Ok(())
+    }
+
+    /// DUP of another packet than PUBLISH: in MQTT 3.1 only.
+    #[inline]
+    fn dup(&mut self, header: &FixedHeader) -> Result<Option<bool>, Fault> {
+        let is_set = header.flags & DUP != 0;
+        if is_set && self.version.is_none() {
+            self.infer(3);
+        }
+        match self.version {
+            Some(3) => Ok(matches!(header.number, 6 | 8 | 10).then_some(is_set)),
+            _ if is_set => Err(Fault::Broken(0, "packet type or flags are reserved", "MQTT 5 §2.1.2, §2.1.3")),
+            _ => Ok(None),
+        }
     }
 
     fn is_5(&self) -> bool {
@@ -199,9 +221,10 @@ impl Mqtt {
         if name != b"MQTT" && name != b"MQIsdp" {
             return Err(Fault::Broken(at, "protocol name is not MQTT", "MQTT 5 §3.1.2.1"));
         }
-        // the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's
-        let level = cursor.u8()? & 0x7f;
-        (self.version, self.is_version_inferred) = (Some(level.clamp(3, 5)), false);
+        // the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's: the other broker then leaves RETAIN as it is
+        let level = cursor.u8()?;
+        message.facts.is_retain_as_published = level & 0x80 != 0;
+        (self.version, self.is_version_inferred) = (Some((level & 0x7f).clamp(3, 5)), false);
         let flags = cursor.u8()?;
         let row = &mut message.row;
         row.clean_start = Some(flags & 0x02 != 0);
@@ -282,7 +305,9 @@ impl Mqtt {
             self.properties(cursor, header.number, message)?;
         }
         let text = if message.wants_text { Some(message.row.topic_filters.start()) } else { None };
-        filters(cursor, header.total(), has_options, text)
+        let options = filters(cursor, header.total(), has_options, text)?;
+        message.facts.is_retain_as_published = self.is_5() && options & RETAIN_AS_PUBLISHED != 0;
+        Ok(())
     }
 
     /// §3.9 SUBACK and §3.11 UNSUBACK; before version 5 UNSUBACK has no reason codes.
@@ -325,21 +350,26 @@ impl Mqtt {
     }
 }
 
-/// Topic filters up to `end`, each with its options in a SUBSCRIBE.
-fn filters(cursor: &mut Cursor<'_>, end: usize, has_options: bool, mut text: Option<&mut String>) -> Result<(), Fault> {
+/// In the options of a subscription (§3.8.3.1).
+const RETAIN_AS_PUBLISHED: u8 = 0x08;
+
+/// Topic filters up to `end`, each with its options in a SUBSCRIBE. Returns the options that any of them has.
+fn filters(cursor: &mut Cursor<'_>, end: usize, has_options: bool, mut text: Option<&mut String>) -> Result<u8, Fault> {
+    let mut of_any = 0;
     while cursor.offset() < end {
         let filter = with_length(cursor)?;
-        let qos = if has_options { Some(cursor.u8()? & 3) } else { None };
+        let options = if has_options { Some(cursor.u8()?) } else { None };
+        of_any |= options.unwrap_or(0);
         let Some(text) = text.as_deref_mut() else { continue };
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(&String::from_utf8_lossy(filter));
-        if let Some(qos) = qos {
-            let _ = write!(text, " QoS {qos}");
+        if let Some(options) = options {
+            let _ = write!(text, " QoS {}", options & 3);
         }
     }
-    Ok(())
+    Ok(of_any)
 }
 
 /// A reason code (§2.4), a return code before version 5.

@@ -2,7 +2,7 @@
 //!
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
 //! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; one whose identifier is not in use is the first that the
-//! capture shows of its message, and counts.
+//! capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
 use crate::few::Few;
@@ -46,6 +46,39 @@ pub struct Flows {
     publishes: [Few<u16, Flow>; 2],
     /// What is seldom open, as long as it is.
     seldom: Option<Box<Seldom>>,
+    retain: Retain,
+}
+
+/// What RETAIN tells in a PUBLISH from the server: it forwards the message of a publisher, or sends for a new subscription one that it has kept, which is
+/// no delivery of what is published now (trap 33). To most subscribers only the latter has RETAIN (MQTT 5 §3.3.1.3); those that ask for messages as
+/// published, and bridges, get both with it. So with RETAIN it is taken for a message of a publisher
+///
+/// - that sent it after the subscriber's last SUBSCRIBE, where the subscriber asks for messages as published;
+/// - where the capture shows no SUBSCRIBE: the subscription is older, and not why it is sent.
+#[derive(Debug, Default)]
+struct Retain {
+    is_as_published: bool,
+    /// Publications from then on may be forwarded with RETAIN: 0 where all may, the end of all times where none is.
+    forwarded_since_ns: i64,
+}
+
+impl Retain {
+    /// CONNECT or SUBSCRIBE.
+    fn ask(&mut self, message: &Message, at: &Moment) {
+        self.is_as_published |= message.facts.is_retain_as_published;
+        if message.number == SUBSCRIBE {
+            self.forwarded_since_ns = if self.is_as_published { at.time_ns } else { i64::MAX };
+        }
+    }
+
+    /// The time from which on the publications are that the server may forward with this PUBLISH.
+    const fn since_ns(&self, publish: &Message) -> i64 {
+        if matches!(publish.row.retain, Some(true)) {
+            self.forwarded_since_ns
+        } else {
+            i64::MIN
+        }
+    }
 }
 
 /// Exchanges that are seldom open: there are many connections, so they have no room in each.
@@ -64,7 +97,10 @@ impl Pairing for Flows {
             PUBLISH => self.publish(message, from, at, exchanges),
             PUBACK | PUBREC | PUBCOMP => self.acknowledge(message, from, at, exchanges),
             PUBREL => self.release(message, from, at, exchanges),
-            CONNECT => open_in(&mut self.seldom().connects, "CONNECT", message, from, at, exchanges),
+            CONNECT => {
+                self.retain.ask(message, at);
+                open_in(&mut self.seldom().connects, "CONNECT", message, from, at, exchanges)
+            }
             PINGREQ => open_in(&mut self.seldom().pings, "PINGREQ", message, from, at, exchanges),
             CONNACK => {
                 let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
@@ -173,9 +209,8 @@ impl Flows {
         let exchange = begin(message, qos, from, at, exchanges);
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
-            Side::Server if message.retain == Some(true) => None,
             Side::Server => {
-                exchanges.deliver_publication(exchange, message, at);
+                exchanges.deliver_publication(exchange, message, at, self.retain.since_ns(message));
                 None
             }
         };
@@ -218,20 +253,35 @@ impl Flows {
     fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let identifier = message.message_id.unwrap_or(0);
         let Some(flow) = self.flows(from).get(&identifier).copied() else { return Placement::default() };
-        exchanges.join(flow.exchange, message, at);
+        let is_retransmission = message.dup == Some(true);
+        if is_retransmission {
+            exchanges.repeat(flow.exchange, message, at, false);
+        } else {
+            exchanges.join(flow.exchange, message, at);
+        }
         if let Some(publication) = flow.publication {
             exchanges.add_to_leg(publication, message);
         }
-        Placement { exchange: Some(flow.exchange), ..Placement::default() }
+        Placement { exchange: Some(flow.exchange), is_retransmission, ..Placement::default() }
     }
 
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        self.retain.ask(message, at);
+        let key = request_key(message, message.number);
+        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true)) {
+            exchanges.repeat(exchange, message, at, true);
+            return Placement { exchange: Some(exchange), is_retransmission: true, ..Placement::default() };
+        }
         let exchange = exchanges.open(message.kind, message, from, at);
-        if let Some(old) = self.seldom().requests.insert(request_key(message, message.number), exchange) {
+        if let Some(old) = self.seldom().requests.insert(key, exchange) {
             close(old, "unanswered", exchanges);
         }
         Placement { exchange: Some(exchange), ..Placement::default() }
+    }
+
+    fn open_request(&self, key: (u8, u16)) -> Option<ExchangeId> {
+        self.seldom.as_ref()?.requests.get(&key).copied()
     }
 
     /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.

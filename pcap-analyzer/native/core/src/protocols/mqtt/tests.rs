@@ -111,6 +111,22 @@ fn a_packet_cut_by_the_snap_length_keeps_its_size() {
     assert_eq!((Step::Message { len: 102 }, 96), (step, message.payload_bytes));
 }
 
+#[test]
+fn dup_of_other_packets_is_of_version_3() {
+    // MQTT 3.1 §3.6, §3.8, §3.10; from MQTT 3.1.1 §2.2.2 on the flag is reserved
+    for bytes in [&b"\x6a\x02\0\x01"[..], b"\x8a\x08\0\x01\0\x03a/b\x01", b"\xaa\x07\0\x01\0\x03a/b"] {
+        let (message, step) = decode(&mut of_version(3), bytes, Side::Client);
+        assert_eq!((Step::Message { len: bytes.len() }, Some(true)), (step, message.dup));
+        let (inferred, _) = decode(&mut Mqtt::default(), bytes, Side::Client);
+        assert_eq!((Some(3), true), (inferred.version, inferred.facts.is_version_inferred));
+        for version in [4, 5] {
+            assert!(matches!(decode(&mut of_version(version), bytes, Side::Client).1, Step::Malformed { .. }));
+        }
+    }
+    assert_eq!(Some(false), decode(&mut of_version(3), b"\x62\x02\0\x01", Side::Client).0.dup);
+    assert_eq!(None, decode(&mut of_version(4), b"\x62\x02\0\x01", Side::Client).0.dup);
+}
+
 fn moment(session: u32, time_ns: i64) -> Moment {
     Moment { session, file: 0, frame: 1, time_ns }
 }
@@ -154,6 +170,70 @@ fn dup_of_an_open_identifier_is_no_data() {
     assert!(place(b"\x32\x06\0\x01a\0\x01x", 0).is_data);
     let again = place(b"\x3a\x06\0\x01a\0\x01x", 5);
     assert!(again.is_retransmission && !again.is_data);
+}
+
+#[test]
+fn requests_and_pubrel_with_dup_are_sent_again() {
+    let (mut exchanges, mut pairing, mut decoder) = (Exchanges::new(true), pairing::Flows::default(), of_version(3));
+    let mut place = |bytes: &[u8], from, time_ns| {
+        let (message, _) = decode(&mut decoder, bytes, from);
+        pairing.place(&message, from, &moment(0, time_ns), &mut exchanges)
+    };
+    let published = place(b"\x34\x06\0\x01a\0\x01x", Side::Client, 0);
+    place(b"\x50\x02\0\x01", Side::Server, 1);
+    place(b"\x62\x02\0\x01", Side::Client, 2);
+    let released = place(b"\x6a\x02\0\x01", Side::Client, 20);
+    place(b"\x70\x02\0\x01", Side::Server, 21);
+    // the first of its identifier that the capture shows, and its repetition
+    let subscribed = place(b"\x8a\x06\0\x09\0\x01t\x01", Side::Client, 30);
+    let again = place(b"\x8a\x06\0\x09\0\x01t\x01", Side::Client, 40);
+    place(b"\x90\x03\0\x09\x01", Side::Server, 41);
+
+    assert_eq!((published.exchange, true), (released.exchange, released.is_retransmission));
+    assert_eq!((subscribed.exchange, false, true), (again.exchange, subscribed.is_retransmission, again.is_retransmission));
+    let ended = exchanges.take_ended();
+    assert_eq!(
+        vec![("complete", 5, 1), ("complete", 3, 1)],
+        ended.iter().map(|ended| (ended.outcome, ended.messages, ended.retransmissions)).collect::<Vec<_>>()
+    );
+}
+
+/// What the subscriber got of a PUBLISH with RETAIN that is sent at 5 and again at 20, and delivered with RETAIN at 12 and at 25: the delays. Before, the
+/// subscriber sends these packets, the last one at 10.
+fn delays_with_retain(asks: &[&[u8]], level: u8) -> [Option<i64>; 2] {
+    let (mut exchanges, mut publisher, mut subscriber) = (Exchanges::new(true), pairing::Flows::default(), pairing::Flows::default());
+    let (mut decoder, mut asking) = (of_version(4), of_version(level));
+    let [first, second] = [b"\x31\x04\0\x01tx", b"\x31\x04\0\x01ty"].map(|bytes| decode(&mut decoder, bytes, Side::Client).0);
+    let mut place = |pairing: &mut pairing::Flows, message: &Message, from, time_ns| {
+        let session = u32::from(from == Side::Server);
+        pairing.place(message, from, &moment(session, time_ns), &mut exchanges);
+    };
+    place(&mut publisher, &first, Side::Client, 5);
+    for ask in asks {
+        place(&mut subscriber, &decode(&mut asking, ask, Side::Client).0, Side::Client, 10);
+    }
+    place(&mut subscriber, &first, Side::Server, 12);
+    place(&mut publisher, &second, Side::Client, 20);
+    place(&mut subscriber, &second, Side::Server, 25);
+    let ended = exchanges.take_ended();
+    let mut delivered =
+        ended.iter().filter(|exchange| exchange.session == 1 && exchange.kind == "PUBLISH QoS 0").map(|exchange| exchange.delay_ns);
+    [delivered.next().unwrap(), delivered.next().unwrap()]
+}
+
+#[test]
+fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
+    // MQTT 5 §3.8.3.1, bit 3 of the options: Retain As Published; §3.3.1.3: else RETAIN is that of a message that the server has kept
+    let (as_published, cleared) = (&b"\x82\x07\0\x01\0\0\x01t\x08"[..], &b"\x82\x07\0\x01\0\0\x01t\0"[..]);
+    assert_eq!([None, Some(5)], delays_with_retain(&[as_published], 5));
+    assert_eq!([None, None], delays_with_retain(&[cleared], 5));
+    assert_eq!([None, Some(5)], delays_with_retain(&[as_published, cleared], 5));
+    // a bridge of Mosquitto's, with the topmost bit of the level set; another client of version 3.1.1
+    let (bridge, subscribe) = (&b"\x10\x0f\0\x04MQTT\x84\x02\0\x3c\0\x03abc"[..], &b"\x82\x06\0\x01\0\x01t\0"[..]);
+    assert_eq!([None, Some(5)], delays_with_retain(&[bridge, subscribe], 4));
+    assert_eq!([None, None], delays_with_retain(&[CONNECT_4, subscribe], 4));
+    // a session that goes on: nothing is sent for a new subscription
+    assert_eq!([Some(7), Some(5)], delays_with_retain(&[CONNECT_4], 4));
 }
 
 proptest! {
