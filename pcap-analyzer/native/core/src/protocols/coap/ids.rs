@@ -1,7 +1,42 @@
 //! The message IDs that a side has used, which are many: most senders count (RFC 7252 §4.4), and are answered soon.
 
-use super::pairing::Sent;
+use crate::exchanges::ExchangeId;
 use rustc_hash::FxHashMap;
+
+/// RFC 7252 §4.8.2, with the default transmission parameters of §4.8.
+const EXCHANGE_LIFETIME_NS: i64 = 247_000_000_000;
+/// RFC 7252 §4.8.2.
+pub(super) const NON_LIFETIME_NS: i64 = 145_000_000_000;
+
+/// What a message was, whose ID is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Role {
+    Request,
+    Response,
+    Notification,
+    Ping,
+    #[default]
+    Unmatched,
+}
+
+/// A message whose ID is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sent {
+    pub(super) id: u16,
+    pub(super) time_ns: i64,
+    pub(super) exchange: ExchangeId,
+    pub(super) code: u8,
+    pub(super) role: Role,
+    pub(super) is_con: bool,
+    pub(super) is_acknowledged: bool,
+}
+
+impl Sent {
+    /// Whether the ID still names this message.
+    pub(super) const fn is_alive(&self, now_ns: i64) -> bool {
+        now_ns - self.time_ns < if self.is_con { EXCHANGE_LIFETIME_NS } else { NON_LIFETIME_NS }
+    }
+}
 
 /// Messages that were sent last, which are looked through one by one.
 const LAST: usize = 4;

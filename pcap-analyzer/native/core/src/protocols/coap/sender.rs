@@ -1,0 +1,324 @@
+//! What one side of a conversation has asked and sent, and what of it is open.
+
+use super::codes::code_of;
+use super::ids::{Ids, Role, Sent, NON_LIFETIME_NS};
+use super::transfers::Transfers;
+use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
+use crate::few::Few;
+use crate::message::{Message, Side, Token};
+
+/// RFC 7641 §3.4: a notification so much later is fresh whatever its value.
+const FRESH_AFTER_NS: i64 = 128_000_000_000;
+/// RFC 7641 §3.4: half of the 24-bit values.
+const HALF_OF_OBSERVE: u32 = 1 << 23;
+
+/// Message IDs remembered before the first look for old ones.
+const FIRST_SWEEP: usize = 64;
+/// A request that may get (more) responses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) exchange: ExchangeId,
+    pub(super) time_ns: i64,
+    pub(super) subject: u64,
+    pub(super) is_con: bool,
+    pub(super) is_observe: bool,
+    pub(super) is_answered: bool,
+    /// Observe value and time of the freshest notification.
+    pub(super) freshest: Option<(u32, i64)>,
+}
+
+/// What one side has sent.
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    pub(super) ids: Ids,
+    sweep_at: usize,
+    /// Two in place: who observes often asks too.
+    pub(super) requests: Few<Token, Request, 2>,
+    /// Requests with the empty token, of which several can be open.
+    anonymous: Vec<Request>,
+    pub(super) transfers: Transfers,
+    /// Time of the last request for a resource.
+    polled: Few<u64, i64>,
+}
+
+/// Kinds of exchanges by method (code 1 to 7): plain, and block-wise.
+const KINDS: [(&str, &str); 7] = [
+    ("GET", "GET block-wise"),
+    ("POST", "POST block-wise"),
+    ("PUT", "PUT block-wise"),
+    ("DELETE", "DELETE block-wise"),
+    ("FETCH", "FETCH block-wise"),
+    ("PATCH", "PATCH block-wise"),
+    ("iPATCH", "iPATCH block-wise"),
+];
+
+fn kind(message: &Message) -> &'static str {
+    if message.observe == Some(0) {
+        return "observe";
+    }
+    let method = usize::from(code_of(message).unwrap_or(0)).wrapping_sub(1);
+    KINDS.get(method).map_or("request", |(plain, _)| plain)
+}
+
+fn block_wise(kind: &'static str) -> &'static str {
+    KINDS.iter().find(|(plain, _)| *plain == kind).map_or(kind, |(_, block_wise)| block_wise)
+}
+impl Sender {
+    /// Remembers the ID of a message.
+    #[inline]
+    pub(super) fn remember(&mut self, sent: Sent, exchanges: &mut Exchanges) {
+        let now_ns = sent.time_ns;
+        if let Some(old) = self.ids.insert(sent) {
+            self.let_go(&old, exchanges);
+        }
+        if self.ids.len() >= self.sweep_at.max(FIRST_SWEEP) {
+            self.sweep(now_ns, exchanges);
+        }
+    }
+
+    /// Forgets the IDs whose lifetime is over; amortised over the messages since the last time.
+    fn sweep(&mut self, now_ns: i64, exchanges: &mut Exchanges) {
+        let mut old: Vec<Sent> = Vec::new();
+        self.ids.retain(|sent| {
+            let is_alive = sent.is_alive(now_ns);
+            if !is_alive {
+                old.push(*sent);
+            }
+            is_alive
+        });
+        old.sort_unstable_by_key(|sent| sent.exchange);
+        for sent in &old {
+            self.let_go(sent, exchanges);
+        }
+        self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
+        self.sweep_at = self.ids.len() * 2;
+    }
+
+    /// Nothing can join the exchange of this message any more, unless it is a registration.
+    fn let_go(&mut self, sent: &Sent, exchanges: &mut Exchanges) {
+        match sent.role {
+            Role::Request => {
+                let open = self.requests.values().chain(&self.anonymous).find(|request| request.exchange == sent.exchange);
+                match open {
+                    Some(request) if request.is_observe => return,
+                    Some(request) if !request.is_answered => {
+                        exchanges.end(sent.exchange, "unanswered");
+                        self.remove(sent.exchange);
+                    }
+                    _ => {}
+                }
+                exchanges.forget(sent.exchange);
+            }
+            Role::Notification => {
+                exchanges.end(sent.exchange, if sent.is_con { "unanswered" } else { "complete" });
+                exchanges.forget(sent.exchange);
+            }
+            Role::Ping => {
+                exchanges.end(sent.exchange, "unanswered");
+                exchanges.forget(sent.exchange);
+            }
+            Role::Response | Role::Unmatched => {}
+        }
+    }
+
+    /// The conversation ends.
+    pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
+        let mut open: Vec<Request> = self.requests.take_all().chain(self.anonymous.drain(..)).collect();
+        open.sort_unstable_by_key(|request| request.exchange);
+        for request in open {
+            if !request.is_answered {
+                exchanges.end(request.exchange, "unanswered");
+            }
+        }
+    }
+
+    /// Forgets what is open of an exchange.
+    pub(super) fn remove(&mut self, exchange: ExchangeId) {
+        self.requests.retain(|request| request.exchange != exchange);
+        self.anonymous.retain(|request| request.exchange != exchange);
+        self.transfers.remove(exchange);
+    }
+
+    /// Ends the registration with this number (RFC 7641 §3.6).
+    pub(super) fn cancel(&mut self, registration: Option<u64>, exchanges: &mut Exchanges) {
+        let found = self.requests.values().chain(&self.anonymous).find(|request| Some(request.exchange.number) == registration);
+        let Some(exchange) = found.map(|request| request.exchange) else { return };
+        finish(exchange, "cancelled", exchanges);
+        self.remove(exchange);
+    }
+
+    /// Begins an exchange with a request.
+    #[inline]
+    pub(super) fn begin(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
+        let exchange = exchanges.open(kind(message), message, from, at);
+        if exchanges.wants_rows() {
+            if let Some(begun) = exchanges.get_mut(exchange) {
+                message.uri_path.get().unwrap_or("").clone_into(&mut begun.resource);
+            }
+        }
+        if let Some(before_ns) = self.polled.insert(message.subject_hash, at.time_ns) {
+            exchanges.interval(exchange, at.time_ns - before_ns);
+        }
+        exchange
+    }
+
+    /// Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
+    #[inline]
+    pub(super) fn open(&mut self, message: &Message, request: Request, exchanges: &mut Exchanges) {
+        if message.token.is_empty() {
+            self.anonymous.retain(|open| open.exchange != request.exchange && (!open.is_answered || open.is_observe));
+            self.anonymous.push(request);
+            return;
+        }
+        let Some(old) = self.requests.insert(message.token, request) else { return };
+        if old.exchange == request.exchange {
+            return;
+        }
+        if old.is_observe && message.observe == Some(1) {
+            exchanges.end(old.exchange, "cancelled");
+        } else if !old.is_answered {
+            exchanges.end(old.exchange, "superseded");
+        }
+    }
+
+    /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1).
+    pub(super) fn registered_again(&self, message: &Message) -> Option<ExchangeId> {
+        if message.observe != Some(0) {
+            return None;
+        }
+        let request = self.requests.get(&message.token)?;
+        (request.is_observe && request.is_answered && request.subject == message.subject_hash).then_some(request.exchange)
+    }
+
+    /// The open request that a response answers.
+    pub(super) fn find(&self, message: &Message, piggybacked: Option<ExchangeId>, exchanges: &mut Exchanges) -> Option<Request> {
+        if !message.token.is_empty() {
+            return self.requests.get(&message.token).copied();
+        }
+        if piggybacked.is_some() {
+            return self.anonymous.iter().find(|request| Some(request.exchange) == piggybacked).copied();
+        }
+        let open: Vec<&Request> = self.anonymous.iter().filter(|request| !request.is_answered || request.is_observe).collect();
+        if let [only] = open.as_slice() {
+            return Some(**only);
+        }
+        for request in open {
+            exchanges.end(request.exchange, "ambiguous");
+        }
+        None
+    }
+
+    /// Notes the first response to a request; one without more to come is let go.
+    pub(super) fn answered(&mut self, message: &Message, request: &Request, is_last: bool, at: &Moment, exchanges: &mut Exchanges) {
+        let is_anonymous = message.token.is_empty();
+        if self.transfers.answered(request.exchange, request.subject, message.token) {
+            if let Some(exchange) = exchanges.get_mut(request.exchange) {
+                *exchange.parts.get_or_insert(0) += 1;
+                exchange.kind = block_wise(exchange.kind);
+            }
+        } else if let Some(parts) = exchanges.get_mut(request.exchange).and_then(|exchange| exchange.parts.as_mut()) {
+            *parts += 1;
+        }
+        let open = if is_anonymous {
+            self.anonymous.iter_mut().find(|open| open.exchange == request.exchange)
+        } else {
+            self.requests.get_mut(&message.token)
+        };
+        let Some(open) = open else { return };
+        open.is_answered |= is_last;
+        open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
+        open.is_observe &= message.observe.is_some() || !is_last;
+        let is_done = is_last && !open.is_observe && open.is_con;
+        if is_done {
+            self.remove_one(message, request.exchange);
+        }
+    }
+
+    fn remove_one(&mut self, message: &Message, exchange: ExchangeId) {
+        if message.token.is_empty() {
+            self.anonymous.retain(|request| request.exchange != exchange);
+        } else {
+            self.requests.remove(&message.token);
+        }
+    }
+
+    /// A further response to a registration (RFC 7641 §3.2).
+    pub(super) fn notification(
+        &mut self,
+        message: &Message,
+        request: &Request,
+        from: Side,
+        at: &Moment,
+        exchanges: &mut Exchanges,
+    ) -> Placement {
+        let exchange = exchanges.open("notification", message, from, at);
+        let is_fresh = message.observe.is_some_and(|value| is_fresh(request.freshest, value, at.time_ns));
+        if let Some(notification) = exchanges.get_mut(exchange) {
+            notification.parent = Some(request.exchange.number);
+        }
+        if let (true, Some((_, before_ns))) = (is_fresh, request.freshest) {
+            exchanges.interval(exchange, at.time_ns - before_ns);
+        }
+        if is_fresh {
+            let found = self.requests.values_mut().chain(&mut self.anonymous).find(|open| open.exchange == request.exchange);
+            if let (Some(open), Some(value)) = (found, message.observe) {
+                open.freshest = Some((value, at.time_ns));
+            }
+        }
+        tell_result(exchange, message, exchanges);
+        let is_data = message.payload_bytes > 0 && is_success(message) && is_fresh;
+        add_data(exchange, message, is_data, exchanges);
+        let is_con = message.kind == "CON";
+        if !is_con {
+            finish(exchange, "complete", exchanges);
+        }
+        if message.observe.is_none() {
+            self.cancel(Some(request.exchange.number), exchanges);
+        }
+        let acknowledgement = if is_con && is_data { Acknowledgement::Expected } else { Acknowledgement::None };
+        Placement { is_data, acknowledgement, ..alone(exchange) }
+    }
+}
+
+/// RFC 7641 §3.4.
+fn is_fresh(freshest: Option<(u32, i64)>, value: u32, now_ns: i64) -> bool {
+    let Some((before, before_ns)) = freshest else { return true };
+    now_ns > before_ns + FRESH_AFTER_NS
+        || (before < value && value - before < HALF_OF_OBSERVE)
+        || (before > value && before - value > HALF_OF_OBSERVE)
+}
+
+/// What a message is that belongs to an exchange and is nothing more.
+pub(super) const fn alone(exchange: ExchangeId) -> Placement {
+    Placement { exchange: Some(exchange), is_data: false, is_retransmission: false, acknowledgement: Acknowledgement::None }
+}
+
+/// Ends an exchange; where nobody wants its row, nothing needs to be kept of it.
+pub(super) fn finish(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
+    exchanges.end(exchange, outcome);
+    if !exchanges.wants_rows() {
+        exchanges.forget(exchange);
+    }
+}
+
+/// Whether a response tells of success (RFC 7252 §5.9.1).
+pub(super) fn is_success(message: &Message) -> bool {
+    code_of(message).is_some_and(|code| code >> 5 == 2)
+}
+
+/// Counts the data of a message for its exchange.
+pub(super) fn add_data(exchange: ExchangeId, message: &Message, is_data: bool, exchanges: &mut Exchanges) {
+    if let Some(exchange) = exchanges.get_mut(exchange).filter(|_| is_data) {
+        exchange.payload_bytes += u64::from(message.payload_bytes);
+    }
+}
+
+/// Keeps the response code as the result, where rows are wanted.
+pub(super) fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchanges) {
+    if !exchanges.wants_rows() {
+        return;
+    }
+    if let Some(exchange) = exchanges.get_mut(exchange) {
+        message.variant.clone_into(&mut exchange.result);
+    }
+}

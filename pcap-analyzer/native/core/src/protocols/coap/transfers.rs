@@ -1,0 +1,73 @@
+//! Block-wise transfers under way (RFC 7959).
+
+use crate::exchanges::ExchangeId;
+use crate::message::{Message, Token};
+
+/// A block-wise transfer under way.
+#[derive(Debug, Clone, Copy)]
+struct Transfer {
+    exchange: ExchangeId,
+    subject: u64,
+    tag: u64,
+    token: Token,
+    /// Offset at which the next block begins.
+    next: u64,
+    is_block1: bool,
+}
+
+/// The block that a message carries on: offset of its end, and whether more follow.
+fn block(message: &Message, is_block1: bool) -> Option<(u64, u64, bool)> {
+    let row = &message.row;
+    let (number, szx, more) =
+        if is_block1 { (row.block1_num?, row.block1_szx?, row.block1_more?) } else { (row.block2_num?, row.block2_szx?, row.block2_more?) };
+    let size = 16_u64 << szx.min(6);
+    let offset = u64::from(number) * size;
+    Some((offset, offset + size, more))
+}
+
+/// The transfers of what one side asks for or sends in requests.
+#[derive(Debug, Default)]
+pub(super) struct Transfers(Vec<Transfer>);
+
+impl Transfers {
+    /// The transfer that a request for a later block carries on (RFC 7959 §2.4, §2.5; trap 12).
+    pub(super) fn continued(&self, message: &Message) -> Option<ExchangeId> {
+        let is_block1 = block(message, true).is_some_and(|(offset, _, _)| offset > 0);
+        let offset = if is_block1 { block(message, true) } else { block(message, false) }?.0;
+        if offset == 0 {
+            return None;
+        }
+        let fits = |transfer: &&Transfer| {
+            transfer.subject == message.subject_hash && transfer.is_block1 == is_block1 && (transfer.tag == message.body_tag || !is_block1)
+        };
+        let same_token = self.0.iter().filter(fits).find(|transfer| transfer.token == message.token);
+        let next_block = || self.0.iter().filter(fits).find(|transfer| transfer.next == offset);
+        same_token.filter(|transfer| transfer.next >= offset).or_else(next_block).map(|transfer| transfer.exchange)
+    }
+
+    /// Keeps a transfer's place. Returns whether more blocks are to come.
+    pub(super) fn follow(&mut self, message: &Message, exchange: ExchangeId, is_request: bool) -> bool {
+        // a request announces blocks of its own body, a response of its; Block1 in a response only acknowledges
+        let Some((_, next, more)) = block(message, is_request) else { return false };
+        if let Some(at) = self.0.iter().position(|transfer| transfer.exchange == exchange) {
+            self.0.swap_remove(at);
+        }
+        if more {
+            let (subject, tag, token) = (message.subject_hash, message.body_tag, message.token);
+            self.0.push(Transfer { exchange, subject, tag, token, next, is_block1: is_request });
+        }
+        more
+    }
+
+    /// Keeps the request of the transfer that a response belongs to: what it is about and its token. Returns whether there is one.
+    pub(super) fn answered(&mut self, exchange: ExchangeId, subject: u64, token: Token) -> bool {
+        let Some(transfer) = self.0.iter_mut().find(|transfer| transfer.exchange == exchange) else { return false };
+        (transfer.subject, transfer.token) = (subject, token);
+        true
+    }
+
+    /// Gives a transfer up.
+    pub(super) fn remove(&mut self, exchange: ExchangeId) {
+        self.0.retain(|transfer| transfer.exchange != exchange);
+    }
+}
