@@ -31,7 +31,7 @@ impl Pairing for Talk {
                 self.remember(message, from, at, &placement, role, exchanges);
                 placement
             }
-            "Request" | "Response" | "Ping" | "Pong" => self.new_message(message, from, at, exchanges).0,
+            "Request" | "Response" => self.new_message(message, from, at, exchanges).0,
             _ => Placement::default(),
         }
     }
@@ -131,7 +131,9 @@ impl Talk {
     fn new_message(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> (Placement, Role) {
         match code_of(message) {
             Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request),
-            Some(0 | 226) => (alone(exchanges.open("ping", message, from, at)), Role::Ping),
+            Some(0) => (alone(exchanges.open("ping", message, from, at)), Role::Ping),
+            // signals of reliable transports answer no request (RFC 8323 §5)
+            Some(code) if code >> 5 == 7 => (Placement::default(), Role::Unmatched),
             _ => self.response(message, from, None, at, exchanges),
         }
     }
