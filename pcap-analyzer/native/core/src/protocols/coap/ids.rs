@@ -12,6 +12,8 @@ pub(super) const NON_LIFETIME_NS: i64 = 145_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Role {
     Request,
+    /// A request whose token a later one took before it was answered: what answers it has to carry its ID.
+    Superseded,
     Response,
     Notification,
     Ping,
@@ -65,6 +67,11 @@ impl Ids {
             Some(at) => self.run.get(at),
             None => self.others.as_ref()?.get(&id),
         }
+    }
+
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Sent> {
+        self.run.iter().chain(self.others.iter().flat_map(|others| others.values()))
     }
 
     /// The message with an ID, to be changed.

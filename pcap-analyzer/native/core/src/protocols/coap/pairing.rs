@@ -8,7 +8,7 @@ use super::codes::code_of;
 use super::ids::{Role, Sent};
 use super::is_request;
 use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
-use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
+use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
 
@@ -63,7 +63,7 @@ impl Talk {
         if !sent.is_alive(at.time_ns) || Some(sent.code) != code_of(message) {
             return None;
         }
-        exchanges.repeat(sent.exchange, message, at, matches!(sent.role, Role::Request | Role::Notification | Role::Ping));
+        exchanges.repeat(sent.exchange, message, at, !matches!(sent.role, Role::Response | Role::Unmatched));
         Some(Placement { is_retransmission: true, ..alone(sent.exchange) })
     }
 
@@ -102,7 +102,7 @@ impl Talk {
         match (message.kind, code_of(message)) {
             ("RST", _) => self.reset(message, &sent, peer, at, exchanges),
             (_, Some(0) | None) => acknowledged(message, &sent, at, exchanges),
-            _ => self.response(message, from, Some(sent.exchange), at, exchanges).0,
+            _ => self.response(message, from, Some(&sent), at, exchanges).0,
         }
     }
 
@@ -163,19 +163,19 @@ impl Talk {
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 
-    /// A response, piggybacked on the ACK of the request in `exchange`, or separate, or a notification.
+    /// A response, piggybacked on the ACK of the request that was `asked`, or separate, or a notification.
     #[inline]
     fn response(
         &mut self,
         message: &Message,
         from: Side,
-        piggybacked: Option<ExchangeId>,
+        asked: Option<&Sent>,
         at: &Moment,
         exchanges: &mut Exchanges,
     ) -> (Placement, Role) {
         let requester = self.sender(from.peer());
-        let Some(request) = requester.find(message, piggybacked, exchanges) else {
-            let exchange = piggybacked;
+        let Some(request) = requester.find(message, asked, exchanges) else {
+            let exchange = asked.map(|sent| sent.exchange);
             if let Some(exchange) = exchange {
                 exchanges.join(exchange, message, at);
             }

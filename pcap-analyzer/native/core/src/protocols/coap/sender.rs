@@ -13,7 +13,8 @@ const FRESH_AFTER_NS: i64 = 128_000_000_000;
 const HALF_OF_OBSERVE: u32 = 1 << 23;
 
 /// Message IDs remembered before the first look for old ones.
-const FIRST_SWEEP: usize = 64;
+const FIRST_SWEEP: u32 = 64;
+
 /// A request that may get (more) responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
@@ -27,11 +28,19 @@ pub(super) struct Request {
     pub(super) freshest: Option<(u32, i64)>,
 }
 
+impl Request {
+    /// A request of which no more is known than its message.
+    const fn of(sent: &Sent) -> Self {
+        let &Sent { exchange, time_ns, is_con, .. } = sent;
+        Self { exchange, time_ns, subject: 0, is_con, is_observe: false, is_answered: false, freshest: None }
+    }
+}
+
 /// What one side has sent.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
     pub(super) ids: Ids,
-    sweep_at: usize,
+    sweep_at: u32,
     /// Two in place: who observes often asks too.
     pub(super) requests: Few<Token, Request, 2>,
     /// Requests with the empty token, of which several can be open.
@@ -39,6 +48,7 @@ pub(super) struct Sender {
     pub(super) transfers: Transfers,
     /// Time of the last request for a resource.
     polled: Few<u64, i64>,
+    has_superseded: bool,
 }
 
 /// Kinds of exchanges by method (code 1 to 7): plain, and block-wise.
@@ -63,6 +73,7 @@ fn kind(message: &Message) -> &'static str {
 fn block_wise(kind: &'static str) -> &'static str {
     KINDS.iter().find(|(plain, _)| *plain == kind).map_or(kind, |(_, block_wise)| block_wise)
 }
+
 impl Sender {
     /// Remembers the ID of a message.
     #[inline]
@@ -71,7 +82,7 @@ impl Sender {
         if let Some(old) = self.ids.insert(sent) {
             self.let_go(&old, exchanges);
         }
-        if self.ids.len() >= self.sweep_at.max(FIRST_SWEEP) {
+        if self.ids.len() >= self.sweep_at.max(FIRST_SWEEP) as usize {
             self.sweep(now_ns, exchanges);
         }
     }
@@ -91,7 +102,7 @@ impl Sender {
             self.let_go(sent, exchanges);
         }
         self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
-        self.sweep_at = self.ids.len() * 2;
+        self.sweep_at = u32::try_from(self.ids.len() * 2).unwrap_or(u32::MAX);
     }
 
     /// Nothing can join the exchange of this message any more, unless it is a registration.
@@ -109,6 +120,10 @@ impl Sender {
                 }
                 exchanges.forget(sent.exchange);
             }
+            Role::Superseded => {
+                exchanges.end(sent.exchange, "superseded");
+                exchanges.forget(sent.exchange);
+            }
             Role::Notification => {
                 exchanges.end(sent.exchange, if sent.is_con { "unanswered" } else { "complete" });
                 exchanges.forget(sent.exchange);
@@ -123,12 +138,15 @@ impl Sender {
 
     /// The conversation ends.
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
-        let mut open: Vec<Request> = self.requests.take_all().chain(self.anonymous.drain(..)).collect();
-        open.sort_unstable_by_key(|request| request.exchange);
-        for request in open {
-            if !request.is_answered {
-                exchanges.end(request.exchange, "unanswered");
-            }
+        let open = self.requests.take_all().chain(self.anonymous.drain(..)).filter(|request| !request.is_answered);
+        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, "unanswered")).collect();
+        if self.has_superseded {
+            let superseded = self.ids.iter().filter(|sent| sent.role == Role::Superseded);
+            open.extend(superseded.map(|sent| (sent.exchange, "superseded")));
+        }
+        open.sort_unstable();
+        for (exchange, outcome) in open {
+            exchanges.end(exchange, outcome);
         }
     }
 
@@ -177,8 +195,25 @@ impl Sender {
         if old.is_observe && message.observe == Some(1) {
             exchanges.end(old.exchange, "cancelled");
         } else if !old.is_answered {
-            exchanges.end(old.exchange, "superseded");
+            self.supersede(&old, exchanges);
         }
+    }
+
+    /// A later request took the token of one that is not answered. A response can still name that one by its message ID, until an empty ACK did.
+    fn supersede(&mut self, request: &Request, exchanges: &mut Exchanges) {
+        match self.began(request.exchange, exchanges) {
+            Some(sent) if sent.is_con && !sent.is_acknowledged => {
+                sent.role = Role::Superseded;
+                self.has_superseded = true;
+            }
+            _ => exchanges.end(request.exchange, "superseded"),
+        }
+    }
+
+    /// The message that began an exchange, as long as its ID is remembered.
+    fn began(&mut self, exchange: ExchangeId, exchanges: &Exchanges) -> Option<&mut Sent> {
+        let id = exchanges.get(exchange)?.message_id?;
+        self.ids.get_mut(id).filter(|sent| sent.exchange == exchange)
     }
 
     /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1).
@@ -190,13 +225,23 @@ impl Sender {
         (request.is_observe && request.is_answered && request.subject == message.subject_hash).then_some(request.exchange)
     }
 
-    /// The open request that a response answers.
-    pub(super) fn find(&self, message: &Message, piggybacked: Option<ExchangeId>, exchanges: &mut Exchanges) -> Option<Request> {
-        if !message.token.is_empty() {
-            return self.requests.get(&message.token).copied();
+    /// The open request that a response answers: by its token, and where it comes with the ACK by the message ID of what was `asked` too
+    /// (RFC 7252 §5.3.2).
+    #[inline]
+    pub(super) fn find(&self, message: &Message, asked: Option<&Sent>, exchanges: &mut Exchanges) -> Option<Request> {
+        if message.token.is_empty() {
+            return self.find_anonymous(asked, exchanges);
         }
-        if piggybacked.is_some() {
-            return self.anonymous.iter().find(|request| Some(request.exchange) == piggybacked).copied();
+        let request = self.requests.get(&message.token);
+        match asked {
+            Some(sent) if request.is_none_or(|request| request.exchange != sent.exchange) => superseded(sent, message.token, exchanges),
+            _ => request.copied(),
+        }
+    }
+
+    fn find_anonymous(&self, asked: Option<&Sent>, exchanges: &mut Exchanges) -> Option<Request> {
+        if let Some(sent) = asked {
+            return self.anonymous.iter().find(|request| request.exchange == sent.exchange).copied();
         }
         let open: Vec<&Request> = self.anonymous.iter().filter(|request| !request.is_answered || request.is_observe).collect();
         if let [only] = open.as_slice() {
@@ -224,7 +269,7 @@ impl Sender {
         } else {
             self.requests.get_mut(&message.token)
         };
-        let Some(open) = open else { return };
+        let Some(open) = open.filter(|open| open.exchange == request.exchange) else { return };
         open.is_answered |= is_last;
         open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
         open.is_observe &= message.observe.is_some() || !is_last;
@@ -278,6 +323,12 @@ impl Sender {
         let acknowledgement = if is_con && is_data { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
+}
+
+/// The request that a message was whose token names a later one by now.
+fn superseded(sent: &Sent, token: Token, exchanges: &Exchanges) -> Option<Request> {
+    let is_its = || exchanges.get(sent.exchange).is_some_and(|exchange| exchange.token == token);
+    (sent.role == Role::Superseded && is_its()).then(|| Request::of(sent))
 }
 
 /// RFC 7641 §3.4.

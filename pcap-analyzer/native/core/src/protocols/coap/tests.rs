@@ -239,6 +239,35 @@ fn ping_unanswered_and_superseded() {
     assert_eq!(vec![("ping", "complete"), ("GET", "superseded"), ("GET", "unanswered")], outcomes);
 }
 
+#[test]
+fn a_piggybacked_response_answers_the_request_with_its_message_id() {
+    // RFC 7252 §5.3.2: "the Message ID of the Confirmable request and the Acknowledgment must match, and the tokens"
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    scene.send(Client, 1000, &build(0, 1, 2, b"A", GET));
+    assert!(scene.send(Server, 1050, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    assert!(scene.send(Server, 2060, &build(2, 69, 2, b"A", CONTENT)).is_data);
+    assert!(scene.send(Server, 2070, &build(2, 69, 1, b"A", CONTENT)).is_retransmission);
+    let ended: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.rtt_ns), exchange.messages)).collect();
+
+    assert_eq!(vec![("complete", Some(1050), 3), ("complete", Some(1060), 2)], ended);
+}
+
+#[test]
+fn a_request_whose_token_another_took_is_superseded_where_it_is_not_answered() {
+    let mut scene = Scene::new();
+    for (id, time_ms) in [(1, 0), (2, 10), (3, 20)] {
+        scene.send(Client, time_ms, &build(0, 1, id, b"A", GET));
+    }
+    scene.send(Server, 30, &build(2, 0, 1, b"", b""));
+    assert!(!scene.send(Server, 40, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    assert!(!scene.send(Server, 50, &build(2, 69, 2, b"B", CONTENT)).is_data);
+    assert!(scene.send(Server, 60, &build(1, 69, 9, b"A", CONTENT)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.rtt_ns))).collect();
+
+    assert_eq!(vec![("superseded", None), ("superseded", None), ("complete", Some(40))], ended);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_a_message_or_malformed(bytes in proptest::collection::vec(any::<u8>(), 1..80), cut in 0usize..80) {
