@@ -21,12 +21,28 @@ pub(super) enum Role {
     Unmatched,
 }
 
+/// What a message is to those that refer to it by its ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Part {
+    pub(super) role: Role,
+    /// Of a notification: the registration's number among its client's.
+    pub(super) registration: u16,
+}
+
+impl From<Role> for Part {
+    fn from(role: Role) -> Self {
+        Self { role, registration: 0 }
+    }
+}
+
 /// A message whose ID is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sent {
     pub(super) id: u16,
     pub(super) time_ns: i64,
     pub(super) exchange: ExchangeId,
+    /// See [`Part`].
+    pub(super) registration: u16,
     pub(super) code: u8,
     pub(super) role: Role,
     pub(super) is_con: bool,
@@ -152,6 +168,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn ids_are_many_and_take_no_more_room_than_they_need() {
+        assert_eq!((32, 40), (size_of::<Sent>(), size_of::<Ids>()));
+    }
 
     fn check(steps: impl Iterator<Item = (u16, u8, u8)>) -> Result<(), TestCaseError> {
         let (mut ids, mut map) = (Ids::default(), BTreeMap::new());

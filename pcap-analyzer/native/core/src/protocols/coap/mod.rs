@@ -5,6 +5,7 @@
 
 mod codes;
 mod ids;
+mod observe;
 mod options;
 mod oscore;
 mod pairing;

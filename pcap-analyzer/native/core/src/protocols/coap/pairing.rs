@@ -5,7 +5,7 @@
 //! (§4.2); `rtt` at the response, of a block-wise transfer at the last one. A repeated message gives no second sample and carries no data.
 
 use super::codes::code_of;
-use super::ids::{Role, Sent};
+use super::ids::{Part, Role, Sent};
 use super::is_request;
 use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
@@ -27,8 +27,8 @@ impl Pairing for Talk {
                 if let Some(placement) = self.repeated(message, from, at, exchanges) {
                     return placement;
                 }
-                let (placement, role) = self.new_message(message, from, at, exchanges);
-                self.remember(message, from, at, &placement, role, exchanges);
+                let (placement, part) = self.new_message(message, from, at, exchanges);
+                self.remember(message, from, at, &placement, part, exchanges);
                 placement
             }
             "Request" | "Response" => self.new_message(message, from, at, exchanges).0,
@@ -68,14 +68,15 @@ impl Talk {
     }
 
     #[inline]
-    fn remember(&mut self, message: &Message, from: Side, at: &Moment, placement: &Placement, role: Role, exchanges: &mut Exchanges) {
+    fn remember(&mut self, message: &Message, from: Side, at: &Moment, placement: &Placement, part: Part, exchanges: &mut Exchanges) {
         let Some(id) = message.message_id else { return };
         let sent = Sent {
             id,
             time_ns: at.time_ns,
             exchange: placement.exchange.unwrap_or_default(),
             code: code_of(message).unwrap_or(0),
-            role: if placement.exchange.is_some() { role } else { Role::Unmatched },
+            registration: part.registration,
+            role: if placement.exchange.is_some() { part.role } else { Role::Unmatched },
             is_con: message.kind == "CON",
             is_acknowledged: false,
         };
@@ -114,9 +115,12 @@ impl Talk {
                 finish(sent.exchange, "complete", exchanges);
             }
             Role::Notification => {
-                let registration = exchanges.get(sent.exchange).and_then(|exchange| exchange.parent);
                 finish(sent.exchange, "reset", exchanges);
-                self.sender(sender.peer()).cancel(registration, exchanges);
+                self.sender(sender.peer()).cancel(sent.registration, exchanges);
+            }
+            Role::Response => {
+                finish(sent.exchange, "reset", exchanges);
+                self.sender(sender.peer()).remove(sent.exchange);
             }
             _ => {
                 finish(sent.exchange, "reset", exchanges);
@@ -128,12 +132,12 @@ impl Talk {
 
     /// A message that is not a repetition, an ACK or a RST.
     #[inline]
-    fn new_message(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> (Placement, Role) {
+    fn new_message(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> (Placement, Part) {
         match code_of(message) {
-            Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request),
-            Some(0) => (alone(exchanges.open("ping", message, from, at)), Role::Ping),
+            Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request.into()),
+            Some(0) => (alone(exchanges.open("ping", message, from, at)), Role::Ping.into()),
             // signals of reliable transports answer no request (RFC 8323 §5)
-            Some(code) if code >> 5 == 7 => (Placement::default(), Role::Unmatched),
+            Some(code) if code >> 5 == 7 => (Placement::default(), Part::default()),
             _ => self.response(message, from, None, at, exchanges),
         }
     }
@@ -154,7 +158,8 @@ impl Talk {
         let freshest =
             sender.requests.get(&message.token).filter(|request| request.exchange == exchange).and_then(|request| request.freshest);
         let (time_ns, subject) = (at.time_ns, message.subject_hash);
-        let request = Request { exchange, time_ns, subject, is_con, is_observe, is_answered: freshest.is_some(), freshest };
+        let (is_answered, registration) = (freshest.is_some(), sender.registration_number(is_observe));
+        let request = Request { exchange, time_ns, subject, is_con, is_observe, is_answered, registration, freshest };
         sender.open(message, request, exchanges);
         sender.transfers.follow(message, exchange, true);
         let is_data = message.payload_bytes > 0;
@@ -172,17 +177,18 @@ impl Talk {
         asked: Option<&Sent>,
         at: &Moment,
         exchanges: &mut Exchanges,
-    ) -> (Placement, Role) {
+    ) -> (Placement, Part) {
         let requester = self.sender(from.peer());
         let Some(request) = requester.find(message, asked, exchanges) else {
             let exchange = asked.map(|sent| sent.exchange);
             if let Some(exchange) = exchange {
                 exchanges.join(exchange, message, at);
             }
-            return (Placement { exchange, ..Placement::default() }, Role::Response);
+            return (Placement { exchange, ..Placement::default() }, Role::Response.into());
         };
         if request.is_answered && request.is_observe {
-            return (requester.notification(message, &request, from, at, exchanges), Role::Notification);
+            let part = Part { role: Role::Notification, registration: request.registration };
+            return (requester.notification(message, &request, from, at, exchanges), part);
         }
         let exchange = request.exchange;
         exchanges.join(exchange, message, at);
@@ -206,7 +212,7 @@ impl Talk {
             "ACK" => Acknowledgement::Given,
             _ => Acknowledgement::None,
         };
-        (Placement { is_data, acknowledgement, ..alone(exchange) }, Role::Response)
+        (Placement { is_data, acknowledgement, ..alone(exchange) }, Role::Response.into())
     }
 }
 

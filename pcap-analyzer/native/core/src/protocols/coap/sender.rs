@@ -7,11 +7,6 @@ use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 
-/// RFC 7641 §3.4: a notification so much later is fresh whatever its value.
-const FRESH_AFTER_NS: i64 = 128_000_000_000;
-/// RFC 7641 §3.4: half of the 24-bit values.
-const HALF_OF_OBSERVE: u32 = 1 << 23;
-
 /// Message IDs remembered before the first look for old ones.
 const FIRST_SWEEP: u32 = 64;
 
@@ -24,6 +19,8 @@ pub(super) struct Request {
     pub(super) is_con: bool,
     pub(super) is_observe: bool,
     pub(super) is_answered: bool,
+    /// Its number among the client's registrations, where it is one.
+    pub(super) registration: u16,
     /// Observe value and time of the freshest notification.
     pub(super) freshest: Option<(u32, i64)>,
 }
@@ -32,7 +29,7 @@ impl Request {
     /// A request of which no more is known than its message.
     const fn of(sent: &Sent) -> Self {
         let &Sent { exchange, time_ns, is_con, .. } = sent;
-        Self { exchange, time_ns, subject: 0, is_con, is_observe: false, is_answered: false, freshest: None }
+        Self { exchange, time_ns, subject: 0, is_con, is_observe: false, is_answered: false, registration: 0, freshest: None }
     }
 }
 
@@ -44,11 +41,13 @@ pub(super) struct Sender {
     /// Two in place: who observes often asks too.
     pub(super) requests: Few<Token, Request, 2>,
     /// Requests with the empty token, of which several can be open.
-    anonymous: Vec<Request>,
+    pub(super) anonymous: Vec<Request>,
     pub(super) transfers: Transfers,
     /// Time of the last request for a resource.
     polled: Few<u64, i64>,
     has_superseded: bool,
+    /// How many registrations there were, which numbers them.
+    pub(super) registrations: u16,
 }
 
 /// Kinds of exchanges by method (code 1 to 7): plain, and block-wise.
@@ -157,14 +156,6 @@ impl Sender {
         self.transfers.remove(exchange);
     }
 
-    /// Ends the registration with this number (RFC 7641 §3.6).
-    pub(super) fn cancel(&mut self, registration: Option<u64>, exchanges: &mut Exchanges) {
-        let found = self.requests.values().chain(&self.anonymous).find(|request| Some(request.exchange.number) == registration);
-        let Some(exchange) = found.map(|request| request.exchange) else { return };
-        finish(exchange, "cancelled", exchanges);
-        self.remove(exchange);
-    }
-
     /// Begins an exchange with a request.
     #[inline]
     pub(super) fn begin(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
@@ -214,15 +205,6 @@ impl Sender {
     fn began(&mut self, exchange: ExchangeId, exchanges: &Exchanges) -> Option<&mut Sent> {
         let id = exchanges.get(exchange)?.message_id?;
         self.ids.get_mut(id).filter(|sent| sent.exchange == exchange)
-    }
-
-    /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1).
-    pub(super) fn registered_again(&self, message: &Message) -> Option<ExchangeId> {
-        if message.observe != Some(0) {
-            return None;
-        }
-        let request = self.requests.get(&message.token)?;
-        (request.is_observe && request.is_answered && request.subject == message.subject_hash).then_some(request.exchange)
     }
 
     /// The open request that a response answers: by its token, and where it comes with the ACK by the message ID of what was `asked` too
@@ -286,57 +268,12 @@ impl Sender {
             self.requests.remove(&message.token);
         }
     }
-
-    /// A further response to a registration (RFC 7641 §3.2).
-    pub(super) fn notification(
-        &mut self,
-        message: &Message,
-        request: &Request,
-        from: Side,
-        at: &Moment,
-        exchanges: &mut Exchanges,
-    ) -> Placement {
-        let exchange = exchanges.open("notification", message, from, at);
-        let is_fresh = message.observe.is_some_and(|value| is_fresh(request.freshest, value, at.time_ns));
-        if let Some(notification) = exchanges.get_mut(exchange) {
-            notification.parent = Some(request.exchange.number);
-        }
-        if let (true, Some((_, before_ns))) = (is_fresh, request.freshest) {
-            exchanges.interval(exchange, at.time_ns - before_ns);
-        }
-        if is_fresh {
-            let found = self.requests.values_mut().chain(&mut self.anonymous).find(|open| open.exchange == request.exchange);
-            if let (Some(open), Some(value)) = (found, message.observe) {
-                open.freshest = Some((value, at.time_ns));
-            }
-        }
-        tell_result(exchange, message, exchanges);
-        let is_data = message.payload_bytes > 0 && is_success(message) && is_fresh;
-        add_data(exchange, message, is_data, exchanges);
-        let is_con = message.kind == "CON";
-        if !is_con {
-            finish(exchange, "complete", exchanges);
-        }
-        if message.observe.is_none() {
-            self.cancel(Some(request.exchange.number), exchanges);
-        }
-        let acknowledgement = if is_con && is_data { Acknowledgement::Expected } else { Acknowledgement::None };
-        Placement { is_data, acknowledgement, ..alone(exchange) }
-    }
 }
 
 /// The request that a message was whose token names a later one by now.
 fn superseded(sent: &Sent, token: Token, exchanges: &Exchanges) -> Option<Request> {
     let is_its = || exchanges.get(sent.exchange).is_some_and(|exchange| exchange.token == token);
     (sent.role == Role::Superseded && is_its()).then(|| Request::of(sent))
-}
-
-/// RFC 7641 §3.4.
-fn is_fresh(freshest: Option<(u32, i64)>, value: u32, now_ns: i64) -> bool {
-    let Some((before, before_ns)) = freshest else { return true };
-    now_ns > before_ns + FRESH_AFTER_NS
-        || (before < value && value - before < HALF_OF_OBSERVE)
-        || (before > value && before - value > HALF_OF_OBSERVE)
 }
 
 /// What a message is that belongs to an exchange and is nothing more.

@@ -85,6 +85,11 @@ impl Scene {
         Self { talk: Talk::default(), exchanges: Exchanges::new(true) }
     }
 
+    /// Where nobody wants the rows of exchanges.
+    fn without_rows() -> Self {
+        Self { exchanges: Exchanges::new(false), ..Self::new() }
+    }
+
     fn send(&mut self, from: Side, time_ms: i64, bytes: &[u8]) -> Placement {
         let (mut message, step) = decoded(bytes);
         assert_eq!(Step::Message { len: bytes.len() }, step);
@@ -198,6 +203,54 @@ fn notifications_are_ordered_by_their_observe_value() {
     assert_eq!(("observe", "cancelled", Some(10)), (ended[0].kind, ended[0].outcome, ms(ended[0].rtt_ns)));
     assert_eq!((Some(1000), Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[2].interval_ns), ms(ended[2].ack_rtt_ns)));
     assert!(ended[1..].iter().all(|exchange| exchange.kind == "notification" && exchange.parent == Some(0)));
+}
+
+/// A response or notification with an Observe value.
+fn observed(kind: u8, id: u16, token: &[u8], value: u8) -> Vec<u8> {
+    build(kind, 69, id, token, &[0x61, value, 0xff, b'x'])
+}
+
+#[test]
+fn a_reset_of_any_notification_cancels_its_registration_whoever_wants_rows() {
+    // RFC 7641 §3.6: a client that rejects a notification "might" do so by a Reset; §4.5: the server then removes its entry
+    for mut scene in [Scene::new(), Scene::without_rows()] {
+        for (id, token) in [(1, b"S"), (2, b"T")] {
+            scene.send(Client, 0, &build(0, 1, id, token, b"\x60\x51a"));
+            scene.send(Server, 10, &observed(2, id, token, 1));
+        }
+        assert!(scene.send(Server, 1000, &observed(1, 20, b"T", 2)).is_data);
+        assert!(scene.send(Server, 1005, &observed(1, 21, b"T", 3)).is_data);
+        scene.send(Client, 1010, &build(3, 0, 20, b"", b""));
+
+        assert_eq!(Placement::default(), scene.send(Server, 2000, &observed(1, 22, b"T", 4)));
+        assert!(scene.send(Server, 2000, &observed(1, 23, b"S", 2)).is_data);
+    }
+}
+
+#[test]
+fn a_reset_of_the_first_response_ends_the_registration() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(1, 1, 1, b"T", b"\x60\x51a"));
+    scene.send(Server, 10, &observed(1, 20, b"T", 1));
+    scene.send(Client, 20, &build(3, 0, 20, b"", b""));
+
+    assert_eq!(Placement::default(), scene.send(Server, 1000, &observed(1, 21, b"T", 2)));
+    assert_eq!(vec!["reset"], scene.end().iter().map(|exchange| exchange.outcome).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_last_notification_has_no_observe_value_but_data() {
+    // RFC 7641 §3.2: a notification without Observe option tells that the client is not on the list of observers any more
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"T", b"\x60\x51a"));
+    scene.send(Server, 10, &observed(2, 1, b"T", 1));
+    let last = scene.send(Server, 1010, &build(0, 69, 20, b"T", CONTENT));
+    scene.send(Client, 1015, &build(2, 0, 20, b"", b""));
+    let ended = scene.end();
+
+    assert_eq!((true, Acknowledgement::Expected), (last.is_data, last.acknowledgement));
+    assert_eq!(("cancelled", "complete", 2), (ended[0].outcome, ended[1].outcome, ended[1].payload_bytes));
+    assert_eq!((Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[1].ack_rtt_ns)));
 }
 
 #[test]
