@@ -1,6 +1,7 @@
 //! Notifications and the registrations that they are sent for (RFC 7641).
 
 use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
+use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 
@@ -63,13 +64,14 @@ impl Sender {
         self.remove(exchange);
     }
 
-    /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1).
-    pub(super) fn registered_again(&self, message: &Message) -> Option<ExchangeId> {
-        if message.observe != Some(0) {
+    /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1), or of which it asks for a later block. For the
+    /// latter a token of its own is due (RFC 7959 §3.4), with which it is a request like others.
+    pub(super) fn registration(&self, message: &Message) -> Option<ExchangeId> {
+        if message.observe != Some(0) && !is_later_block(message) {
             return None;
         }
         let request = self.requests.get(&message.token)?;
-        (request.is_observe && request.is_answered && request.subject == message.subject_hash).then_some(request.exchange)
+        (request.is_registered() && request.subject == message.subject_hash).then_some(request.exchange)
     }
 }
 

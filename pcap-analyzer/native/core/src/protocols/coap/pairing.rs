@@ -8,6 +8,7 @@ use super::codes::code_of;
 use super::ids::{Part, Role, Sent};
 use super::is_request;
 use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
+use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
@@ -146,7 +147,7 @@ impl Talk {
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let sender = self.sender(from);
         let continued = sender.transfers.continued(message);
-        let exchange = match continued.or_else(|| sender.registered_again(message)) {
+        let exchange = match continued.or_else(|| sender.registration(message)) {
             Some(exchange) => {
                 exchanges.join(exchange, message, at);
                 exchange
@@ -186,23 +187,14 @@ impl Talk {
             }
             return (Placement { exchange, ..Placement::default() }, Role::Response.into());
         };
-        if request.is_answered && request.is_observe {
+        if request.is_registered() && !is_later_block(message) {
             let part = Part { role: Role::Notification, registration: request.registration };
             return (requester.notification(message, &request, from, at, exchanges), part);
         }
         let exchange = request.exchange;
         exchanges.join(exchange, message, at);
-        if request.is_con {
-            exchanges.acknowledge(exchange, at);
-        }
-        let is_last = !requester.transfers.follow(message, exchange, false) && code_of(message) != Some(95);
-        requester.answered(message, &request, is_last, at, exchanges);
-        if is_last {
-            exchanges.respond(exchange, at);
-            let stays = request.is_observe && message.observe.is_some();
-            if !stays {
-                finish(exchange, "complete", exchanges);
-            }
+        if !request.is_registered() {
+            requester.answered(message, &request, at, exchanges);
         }
         tell_result(exchange, message, exchanges);
         let is_data = message.payload_bytes > 0 && is_success(message);

@@ -2,7 +2,7 @@
 
 use super::codes::code_of;
 use super::ids::{Ids, Role, Sent, NON_LIFETIME_NS};
-use super::transfers::Transfers;
+use super::transfers::{is_later_block, Transfers};
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
@@ -26,6 +26,11 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// Whether notifications may come for it.
+    pub(super) const fn is_registered(&self) -> bool {
+        self.is_observe && self.is_answered
+    }
+
     /// A request of which no more is known than its message.
     const fn of(sent: &Sent) -> Self {
         let &Sent { exchange, time_ns, is_con, .. } = sent;
@@ -165,6 +170,9 @@ impl Sender {
                 message.uri_path.get().unwrap_or("").clone_into(&mut begun.resource);
             }
         }
+        if is_later_block(message) {
+            return exchange;
+        }
         if let Some(before_ns) = self.polled.insert(message.subject_hash, at.time_ns) {
             exchanges.interval(exchange, at.time_ns - before_ns);
         }
@@ -181,6 +189,9 @@ impl Sender {
         }
         let Some(old) = self.requests.insert(message.token, request) else { return };
         if old.exchange == request.exchange {
+            if old.is_registered() && !request.is_observe {
+                self.requests.insert(message.token, old);
+            }
             return;
         }
         if old.is_observe && message.observe == Some(1) {
@@ -235,9 +246,27 @@ impl Sender {
         None
     }
 
-    /// Notes the first response to a request; one without more to come is let go.
-    pub(super) fn answered(&mut self, message: &Message, request: &Request, is_last: bool, at: &Moment, exchanges: &mut Exchanges) {
-        let is_anonymous = message.token.is_empty();
+    /// Notes a response to a request. What has no more to come ends there, unless it is a registration.
+    #[inline]
+    pub(super) fn answered(&mut self, message: &Message, request: &Request, at: &Moment, exchanges: &mut Exchanges) {
+        let exchange = request.exchange;
+        if request.is_con {
+            exchanges.acknowledge(exchange, at);
+        }
+        // what is observed comes with its first block; the others are asked for by requests of their own (RFC 7959 §3.4)
+        let is_registered = request.is_observe && message.observe.is_some();
+        let is_last = is_registered || (!self.transfers.follow(message, exchange, false) && code_of(message) != Some(95));
+        self.count_block(message, request, exchanges);
+        self.note_answer(message, request, is_last, at);
+        if is_last {
+            exchanges.respond(exchange, at);
+        }
+        if is_last && !is_registered {
+            finish(exchange, "complete", exchanges);
+        }
+    }
+
+    fn count_block(&mut self, message: &Message, request: &Request, exchanges: &mut Exchanges) {
         if self.transfers.answered(request.exchange, request.subject, message.token) {
             if let Some(exchange) = exchanges.get_mut(request.exchange) {
                 *exchange.parts.get_or_insert(0) += 1;
@@ -246,7 +275,11 @@ impl Sender {
         } else if let Some(parts) = exchanges.get_mut(request.exchange).and_then(|exchange| exchange.parts.as_mut()) {
             *parts += 1;
         }
-        let open = if is_anonymous {
+    }
+
+    /// Notes what a response says of its request; one without more to come is let go.
+    fn note_answer(&mut self, message: &Message, request: &Request, is_last: bool, at: &Moment) {
+        let open = if message.token.is_empty() {
             self.anonymous.iter_mut().find(|open| open.exchange == request.exchange)
         } else {
             self.requests.get_mut(&message.token)

@@ -212,7 +212,7 @@ fn observed(kind: u8, id: u16, token: &[u8], value: u8) -> Vec<u8> {
 
 #[test]
 fn a_reset_of_any_notification_cancels_its_registration_whoever_wants_rows() {
-    // RFC 7641 §3.6: a client that rejects a notification "might" do so by a Reset; §4.5: the server then removes its entry
+    // RFC 7641 §3.6: a client that forgot its registration rejects the next notification with a Reset, and the server removes the entry
     for mut scene in [Scene::new(), Scene::without_rows()] {
         for (id, token) in [(1, b"S"), (2, b"T")] {
             scene.send(Client, 0, &build(0, 1, id, token, b"\x60\x51a"));
@@ -251,6 +251,63 @@ fn the_last_notification_has_no_observe_value_but_data() {
     assert_eq!((true, Acknowledgement::Expected), (last.is_data, last.acknowledgement));
     assert_eq!(("cancelled", "complete", 2), (ended[0].outcome, ended[1].outcome, ended[1].payload_bytes));
     assert_eq!((Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[1].ack_rtt_ns)));
+}
+
+/// GET, or a response, with options behind each other and a payload of `bytes`.
+fn block2(kind: u8, code: u8, id: u16, token: &[u8], observe: &[u8], block: u8, bytes: usize) -> Vec<u8> {
+    let path: &[u8] = match (code, observe) {
+        (1, []) => b"\xb1a",
+        (1, _) => b"\x51a",
+        _ => b"",
+    };
+    let delta = 23 - if code == 1 { 11 } else { 6 * u8::from(!observe.is_empty()) };
+    let option: &[u8] = if delta < 13 { &[delta << 4 | 1, block] } else { &[0xd1, delta - 13, block] };
+    let payload = [&[0xff][..], &vec![b'w'; bytes]].concat();
+    build(kind, code, id, token, &[observe, path, option, if bytes > 0 { &payload } else { b"" }].concat())
+}
+
+/// Registers, and gets the first of two blocks of 64 bytes.
+fn register_for_two_blocks(scene: &mut Scene) {
+    scene.send(Client, 0, &build(0, 1, 1, b"\x01", b"\x60\x51a"));
+    scene.send(Server, 10, &block2(2, 69, 1, b"\x01", b"\x61\x01", 0x0a, 64));
+}
+
+#[test]
+fn later_blocks_of_what_is_observed_are_asked_for_by_requests_of_their_own() {
+    // RFC 7959 §3.4, Figure 12: "requests for additional blocks cannot make use of the token of the observation relationship"
+    let mut scene = Scene::new();
+    register_for_two_blocks(&mut scene);
+    scene.send(Client, 20, &block2(0, 1, 2, b"\x02", b"", 0x12, 0));
+    assert!(scene.send(Server, 30, &block2(2, 69, 2, b"\x02", b"", 0x12, 5)).is_data);
+    for number in 1..4_u8 {
+        let (time_ms, id) = (i64::from(number) * 1000, 90 + u16::from(number));
+        assert!(scene.send(Server, time_ms, &block2(0, 69, id, b"\x01", &[0x61, 1 + number], 0x0a, 64)).is_data);
+        scene.send(Client, time_ms + 5, &build(2, 0, id, b"", b""));
+        scene.send(Client, time_ms + 20, &block2(0, 1, 2 + u16::from(number), &[2 + number], b"", 0x12, 0));
+        assert!(scene.send(Server, time_ms + 30, &block2(2, 69, 2 + u16::from(number), &[2 + number], b"", 0x12, 5)).is_data);
+    }
+    let ended = scene.end();
+    let of = |kind| ended.iter().filter(move |exchange| exchange.kind == kind);
+
+    assert_eq!(vec![("open", Some(10), 64)], of("observe").map(|row| (row.outcome, ms(row.rtt_ns), row.payload_bytes)).collect::<Vec<_>>());
+    let notifications: Vec<_> = of("notification").map(|row| (row.outcome, ms(row.ack_rtt_ns), ms(row.interval_ns))).collect();
+    assert_eq!(vec![("complete", Some(5), Some(990)), ("complete", Some(5), Some(1000)), ("complete", Some(5), Some(1000))], notifications);
+    let rest: Vec<_> = of("GET").map(|row| (row.outcome, ms(row.rtt_ns), ms(row.interval_ns), row.payload_bytes)).collect();
+    assert_eq!(vec![("complete", Some(10), None, 5); 4], rest);
+}
+
+#[test]
+fn a_later_block_with_the_token_of_the_registration_does_not_end_it() {
+    let mut scene = Scene::new();
+    register_for_two_blocks(&mut scene);
+    scene.send(Client, 20, &block2(0, 1, 2, b"\x01", b"", 0x12, 0));
+    assert!(scene.send(Server, 30, &block2(2, 69, 2, b"\x01", b"", 0x12, 5)).is_data);
+    scene.send(Client, 40, &block2(0, 1, 3, b"\x01", b"", 0x12, 0));
+    assert!(scene.send(Server, 50, &block2(1, 69, 80, b"\x01", b"", 0x12, 5)).is_data);
+    assert!(scene.send(Server, 1010, &block2(1, 69, 90, b"\x01", b"\x61\x02", 0x0a, 64)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.kind, row.outcome, ms(row.interval_ns), row.payload_bytes)).collect();
+
+    assert_eq!(vec![("observe", "open", None, 74), ("notification", "complete", Some(1000), 64)], ended);
 }
 
 #[test]

@@ -25,6 +25,12 @@ fn block(message: &Message, is_block1: bool) -> Option<(u64, u64, bool)> {
     Some((offset, offset + size, more))
 }
 
+/// Whether a message asks for a block behind the first, or brings one.
+#[inline]
+pub(super) fn is_later_block(message: &Message) -> bool {
+    message.row.block2_num.is_some_and(|number| number > 0)
+}
+
 /// The transfers of what one side asks for or sends in requests.
 #[derive(Debug, Default)]
 pub(super) struct Transfers(Vec<Transfer>);
