@@ -58,6 +58,8 @@ impl Sent {
 
 /// Messages that were sent last, which are looked through one by one.
 const LAST: usize = 4;
+/// How many there are before the first look for old ones.
+const FIRST_SWEEP: u32 = 64;
 
 /// Messages by ID: those whose IDs follow on each other, also with gaps, in their order; the others in a table of their own, where there are some.
 #[derive(Debug, Default)]
@@ -66,6 +68,8 @@ pub(super) struct Ids {
     /// IDs of the first and the last of `run`: so it is seen here that an ID is behind them all.
     first: u16,
     last: u16,
+    /// How many there are when it is time to look for old ones.
+    sweep_at: u32,
     others: Option<Box<FxHashMap<u16, Sent>>>,
 }
 
@@ -112,8 +116,27 @@ impl Ids {
         self.others.get_or_insert_default().insert(sent.id, sent)
     }
 
+    /// Forgets those whose lifetime is over, where it is time to look for them: amortised over the messages since the last time. Returns them.
+    #[inline]
+    pub(super) fn sweep(&mut self, now_ns: i64) -> Option<Vec<Sent>> {
+        (self.len() >= self.sweep_at.max(FIRST_SWEEP) as usize).then(|| self.forget_old(now_ns))
+    }
+
+    fn forget_old(&mut self, now_ns: i64) -> Vec<Sent> {
+        let mut old: Vec<Sent> = Vec::new();
+        self.retain(|sent| {
+            let is_alive = sent.is_alive(now_ns);
+            if !is_alive {
+                old.push(*sent);
+            }
+            is_alive
+        });
+        self.sweep_at = u32::try_from(self.len() * 2).unwrap_or(u32::MAX);
+        old
+    }
+
     /// Keeps those that are to be kept.
-    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&Sent) -> bool) {
+    fn retain(&mut self, mut is_kept: impl FnMut(&Sent) -> bool) {
         self.run.retain(&mut is_kept);
         self.first = self.run.first().map_or(self.first, |sent| sent.id);
         self.last = self.run.last().map_or(self.last, |sent| sent.id);

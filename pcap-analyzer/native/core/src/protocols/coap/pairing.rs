@@ -5,18 +5,21 @@
 //! (§4.2); `rtt` at the response, of a block-wise transfer at the last one. A repeated message gives no second sample and carries no data.
 
 use super::codes::code_of;
-use super::ids::{Part, Role, Sent};
+use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
 use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
+use rustc_hash::FxHashMap;
 
-/// A conversation of two endpoints.
+/// A conversation of two endpoints, or of one with a group.
 #[derive(Debug, Default)]
 pub struct Talk {
     senders: [Sender; 2],
+    /// The IDs of messages from and to a group's members, by member: each endpoint has its own (§4.4).
+    members: Option<Box<FxHashMap<u16, [Ids; 2]>>>,
 }
 
 impl Pairing for Talk {
@@ -50,17 +53,30 @@ impl Pairing for Talk {
 
 impl Talk {
     fn sender(&mut self, side: Side) -> &mut Sender {
-        let [client, server] = &mut self.senders;
-        match side {
-            Side::Client => client,
-            Side::Server => server,
+        of(&mut self.senders, side)
+    }
+
+    /// The IDs that a side has used for messages from or to a member of a group, or else its only ones.
+    #[inline]
+    fn ids(&mut self, side: Side, member: u16) -> &mut Ids {
+        match member {
+            0 => &mut self.sender(side).ids,
+            _ => of(self.members.get_or_insert_default().entry(member).or_default(), side),
         }
+    }
+
+    /// The message that an ACK or RST answers. Of a member it may be the group's request, although such a one asks for neither (§8.1).
+    #[inline]
+    fn answered(&mut self, id: u16, sender: Side, at: &Moment) -> Option<&mut Sent> {
+        let is_group_s = at.member > 0 && self.ids(sender, at.member).get(id).is_none();
+        let member = if is_group_s { 0 } else { at.member };
+        self.ids(sender, member).get_mut(id).filter(|sent| sent.is_alive(at.time_ns))
     }
 
     /// A message ID seen within its lifetime: the message was sent again (§4.5).
     #[inline]
     fn repeated(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Option<Placement> {
-        let sent = self.sender(from).ids.get(message.message_id?)?;
+        let sent = self.ids(from, at.member).get(message.message_id?)?;
         if !sent.is_alive(at.time_ns) || Some(sent.code) != code_of(message) {
             return None;
         }
@@ -81,7 +97,14 @@ impl Talk {
             is_con: message.kind == "CON",
             is_acknowledged: false,
         };
-        self.sender(from).remember(sent, exchanges);
+        let ids = self.ids(from, at.member);
+        let (before, old) = (ids.insert(sent), ids.sweep(at.time_ns));
+        if let Some(sent) = before {
+            self.sender(from).let_go(&sent, exchanges);
+        }
+        if let Some(old) = old {
+            self.sender(from).let_go_of(old, at.time_ns, exchanges);
+        }
     }
 
     /// ACK and RST carry the ID of the message that they answer (§4.2, §4.3).
@@ -89,9 +112,7 @@ impl Talk {
     fn answer_to_id(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(id) = message.message_id else { return Placement::default() };
         let peer = from.peer();
-        let Some(sent) = self.sender(peer).ids.get_mut(id).filter(|sent| sent.is_alive(at.time_ns)) else {
-            return Placement::default();
-        };
+        let Some(sent) = self.answered(id, peer, at) else { return Placement::default() };
         let was_acknowledged = std::mem::replace(&mut sent.is_acknowledged, true);
         let sent = *sent;
         if sent.role == Role::Unmatched {
@@ -205,6 +226,16 @@ impl Talk {
             _ => Acknowledgement::None,
         };
         (Placement { is_data, acknowledgement, ..alone(exchange) }, Role::Response.into())
+    }
+}
+
+/// What belongs to a side.
+#[inline]
+const fn of<T>(both: &mut [T; 2], side: Side) -> &mut T {
+    let [client, server] = both;
+    match side {
+        Side::Client => client,
+        Side::Server => server,
     }
 }
 

@@ -7,9 +7,6 @@ use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 
-/// Message IDs remembered before the first look for old ones.
-const FIRST_SWEEP: u32 = 64;
-
 /// A request that may get (more) responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
@@ -42,7 +39,6 @@ impl Request {
 #[derive(Debug, Default)]
 pub(super) struct Sender {
     pub(super) ids: Ids,
-    sweep_at: u32,
     /// Two in place: who observes often asks too.
     pub(super) requests: Few<Token, Request, 2>,
     /// Requests with the empty token, of which several can be open.
@@ -79,38 +75,17 @@ fn block_wise(kind: &'static str) -> &'static str {
 }
 
 impl Sender {
-    /// Remembers the ID of a message.
-    #[inline]
-    pub(super) fn remember(&mut self, sent: Sent, exchanges: &mut Exchanges) {
-        let now_ns = sent.time_ns;
-        if let Some(old) = self.ids.insert(sent) {
-            self.let_go(&old, exchanges);
-        }
-        if self.ids.len() >= self.sweep_at.max(FIRST_SWEEP) as usize {
-            self.sweep(now_ns, exchanges);
-        }
-    }
-
-    /// Forgets the IDs whose lifetime is over; amortised over the messages since the last time.
-    fn sweep(&mut self, now_ns: i64, exchanges: &mut Exchanges) {
-        let mut old: Vec<Sent> = Vec::new();
-        self.ids.retain(|sent| {
-            let is_alive = sent.is_alive(now_ns);
-            if !is_alive {
-                old.push(*sent);
-            }
-            is_alive
-        });
+    /// Forgets messages whose IDs are forgotten, and what was kept for as long.
+    pub(super) fn let_go_of(&mut self, mut old: Vec<Sent>, now_ns: i64, exchanges: &mut Exchanges) {
         old.sort_unstable_by_key(|sent| sent.exchange);
         for sent in &old {
             self.let_go(sent, exchanges);
         }
         self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
-        self.sweep_at = u32::try_from(self.ids.len() * 2).unwrap_or(u32::MAX);
     }
 
     /// Nothing can join the exchange of this message any more, unless it is a registration.
-    fn let_go(&mut self, sent: &Sent, exchanges: &mut Exchanges) {
+    pub(super) fn let_go(&mut self, sent: &Sent, exchanges: &mut Exchanges) {
         match sent.role {
             Role::Request => {
                 let open = self.requests.values().chain(&self.anonymous).find(|request| request.exchange == sent.exchange);

@@ -78,11 +78,18 @@ fn build(kind: u8, code: u8, id: u16, token: &[u8], rest: &[u8]) -> Vec<u8> {
 struct Scene {
     talk: Talk,
     exchanges: Exchanges,
+    member: u16,
 }
 
 impl Scene {
     fn new() -> Self {
-        Self { talk: Talk::default(), exchanges: Exchanges::new(true) }
+        Self { talk: Talk::default(), exchanges: Exchanges::new(true), member: 0 }
+    }
+
+    /// What follows is from or to a member of the group.
+    fn with(&mut self, member: u16) -> &mut Self {
+        self.member = member;
+        self
     }
 
     /// Where nobody wants the rows of exchanges.
@@ -94,7 +101,7 @@ impl Scene {
         let (mut message, step) = decoded(bytes);
         assert_eq!(Step::Message { len: bytes.len() }, step);
         message.protocol = "coap";
-        let moment = Moment { session: 0, file: 0, frame: 1, time_ns: time_ms * 1_000_000 };
+        let moment = Moment { member: self.member, frame: 1, time_ns: time_ms * 1_000_000, ..Moment::default() };
         self.talk.place(&message, from, &moment, &mut self.exchanges)
     }
 
@@ -308,6 +315,24 @@ fn a_later_block_with_the_token_of_the_registration_does_not_end_it() {
     let ended: Vec<_> = scene.end().iter().map(|row| (row.kind, row.outcome, ms(row.interval_ns), row.payload_bytes)).collect();
 
     assert_eq!(vec![("observe", "open", None, 74), ("notification", "complete", Some(1000), 64)], ended);
+}
+
+#[test]
+fn members_of_a_group_have_message_ids_of_their_own() {
+    // RFC 7252 §4.4: IDs are a source endpoint's own; §8.2: each member answers with the request's token
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(1, 1, 1, b"T", GET));
+    assert!(scene.with(1).send(Server, 40, &build(1, 69, 1, b"T", CONTENT)).is_data);
+    assert!(scene.with(2).send(Server, 50, &build(1, 69, 1, b"T", CONTENT)).is_data);
+    assert!(scene.with(3).send(Server, 60, &build(0, 69, 33, b"T", CONTENT)).is_data);
+    assert!(scene.with(2).send(Server, 70, &build(1, 69, 1, b"T", CONTENT)).is_retransmission);
+    assert_eq!(Placement::default(), scene.with(2).send(Client, 80, &build(2, 0, 33, b"", b"")));
+    assert_eq!(Acknowledgement::Given, scene.with(3).send(Client, 80, &build(2, 0, 33, b"", b"")).acknowledgement);
+    assert!(!scene.with(2).send(Client, 90, &build(0, 1, 1, b"U", GET)).is_retransmission);
+    assert!(scene.with(2).send(Server, 95, &build(2, 69, 1, b"U", CONTENT)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|row| (ms(row.rtt_ns), row.messages, row.retransmissions, row.payload_bytes)).collect();
+
+    assert_eq!(vec![(Some(40), 6, 1, 6), (Some(5), 2, 0, 2)], ended);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn a_packet_cut_by_the_snap_length_keeps_its_size() {
 }
 
 fn moment(session: u32, time_ns: i64) -> Moment {
-    Moment { session, file: 0, frame: 1, time_ns }
+    Moment { session, frame: 1, time_ns, ..Moment::default() }
 }
 
 fn events(exchanges: &mut Exchanges) -> Vec<Event> {
