@@ -46,3 +46,8 @@ pub fn is_known(code: u8) -> bool {
 pub(super) fn code_of(message: &Message) -> Option<u8> {
     message.inner_code.or(message.code)
 }
+
+/// Whether a response tells of success (RFC 7252 §5.9.1).
+pub(super) fn is_success(message: &Message) -> bool {
+    code_of(message).is_some_and(|code| code >> 5 == 2)
+}

@@ -1,6 +1,7 @@
 //! Notifications and the registrations that they are sent for (RFC 7641).
 
-use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
+use super::codes::is_success;
+use super::sender::{add_data, alone, finish, tell_result, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};

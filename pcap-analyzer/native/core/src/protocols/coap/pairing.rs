@@ -4,10 +4,10 @@
 //! Both sides may ask and answer. Times: `ack_rtt` ends at the ACK, or at the response where that comes first and so confirms the request
 //! (§4.2); `rtt` at the response, of a block-wise transfer at the last one. A repeated message gives no second sample and carries no data.
 
-use super::codes::code_of;
+use super::codes::{code_of, is_success};
 use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
-use super::sender::{add_data, alone, finish, is_success, tell_result, Request, Sender};
+use super::sender::{add_data, alone, finish, tell_result, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};

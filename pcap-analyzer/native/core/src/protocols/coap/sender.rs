@@ -2,7 +2,7 @@
 
 use super::codes::code_of;
 use super::ids::{Ids, Role, Sent, NON_LIFETIME_NS};
-use super::transfers::{is_later_block, Transfers};
+use super::transfers::{is_later_block, Rest, Transfers};
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
@@ -230,13 +230,13 @@ impl Sender {
         }
         // what is observed comes with its first block; the others are asked for by requests of their own (RFC 7959 §3.4)
         let is_registered = request.is_observe && message.observe.is_some();
-        let is_last = is_registered || (!self.transfers.follow(message, exchange, false) && code_of(message) != Some(95));
+        let rest = if is_registered { Rest::None } else { self.transfers.rest(message, exchange) };
         self.count_block(message, request, exchanges);
-        self.note_answer(message, request, is_last, at);
-        if is_last {
+        self.note_answer(message, request, rest, at);
+        if rest == Rest::None {
             exchanges.respond(exchange, at);
         }
-        if is_last && !is_registered {
+        if rest == Rest::None && !is_registered {
             finish(exchange, "complete", exchanges);
         }
     }
@@ -253,16 +253,17 @@ impl Sender {
     }
 
     /// Notes what a response says of its request; one without more to come is let go.
-    fn note_answer(&mut self, message: &Message, request: &Request, is_last: bool, at: &Moment) {
+    fn note_answer(&mut self, message: &Message, request: &Request, rest: Rest, at: &Moment) {
         let open = if message.token.is_empty() {
             self.anonymous.iter_mut().find(|open| open.exchange == request.exchange)
         } else {
             self.requests.get_mut(&message.token)
         };
         let Some(open) = open.filter(|open| open.exchange == request.exchange) else { return };
+        let is_last = rest == Rest::None;
         open.is_answered |= is_last;
         open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
-        open.is_observe &= message.observe.is_some() || !is_last;
+        open.is_observe &= message.observe.is_some() || rest == Rest::OfRequest;
         let is_done = is_last && !open.is_observe && open.is_con;
         if is_done {
             self.remove_one(message, request.exchange);
@@ -295,11 +296,6 @@ pub(super) fn finish(exchange: ExchangeId, outcome: &'static str, exchanges: &mu
     if !exchanges.wants_rows() {
         exchanges.forget(exchange);
     }
-}
-
-/// Whether a response tells of success (RFC 7252 §5.9.1).
-pub(super) fn is_success(message: &Message) -> bool {
-    code_of(message).is_some_and(|code| code >> 5 == 2)
 }
 
 /// Counts the data of a message for its exchange.

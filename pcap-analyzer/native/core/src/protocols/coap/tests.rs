@@ -335,6 +335,39 @@ fn members_of_a_group_have_message_ids_of_their_own() {
     assert_eq!(vec![(Some(40), 6, 1, 6), (Some(5), 2, 0, 2)], ended);
 }
 
+/// PUT, or the response to it, with Block1 and a payload of `bytes`.
+fn block1(kind: u8, code: u8, id: u16, token: &[u8], block: u8, bytes: usize) -> Vec<u8> {
+    let options: &[u8] = if code == 3 { &[0xb1, b'a', 0xd1, 3, block] } else { &[0xd1, 14, block] };
+    let payload = [&[0xff][..], &vec![b'x'; bytes]].concat();
+    build(kind, code, id, token, &[options, if bytes > 0 { &payload } else { b"" }].concat())
+}
+
+#[test]
+fn a_transfer_of_which_the_server_keeps_no_state_ends_at_its_last_block() {
+    // RFC 7959 Figure 8: each block of the PUT is answered by 2.04 with the more bit unset
+    let mut scene = Scene::new();
+    for number in 0..4 {
+        let (time_ms, more) = (i64::from(number) * 100, u8::from(number < 3));
+        scene.send(Client, time_ms, &block1(0, 3, number.into(), b"A", number << 4 | more << 3 | 2, if more == 1 { 64 } else { 20 }));
+        scene.send(Server, time_ms + 50, &block1(2, 68, number.into(), b"A", number << 4 | 2, 0));
+    }
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.ack_rtt_ns), ms(row.rtt_ns), row.payload_bytes)).collect();
+
+    assert_eq!(vec![("complete", Some(50), Some(350), 212)], ended);
+}
+
+#[test]
+fn a_transfer_ends_at_an_error_and_at_an_answer_without_block1() {
+    for answer in [block1(2, 141, 7, b"A", 0x0a, 0), build(2, 68, 7, b"A", b"")] {
+        let mut scene = Scene::new();
+        scene.send(Client, 0, &block1(0, 3, 7, b"A", 0x0a, 64));
+        scene.send(Server, 50, &answer);
+        let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.rtt_ns))).collect();
+
+        assert_eq!(vec![("complete", Some(50))], ended);
+    }
+}
+
 #[test]
 fn interleaved_transfers_are_kept_apart() {
     let mut scene = Scene::new();

@@ -1,7 +1,21 @@
 //! Block-wise transfers under way (RFC 7959).
 
+use super::codes::{code_of, is_success};
 use crate::exchanges::ExchangeId;
 use crate::message::{Message, Token};
+
+/// 2.31 (RFC 7959 §2.9.1).
+const CONTINUE: u8 = 95;
+
+/// What is to come of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    None,
+    /// Blocks of the request's body.
+    OfRequest,
+    /// Blocks of the response's.
+    OfResponse,
+}
 
 /// A block-wise transfer under way.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +77,28 @@ impl Transfers {
             self.0.push(Transfer { exchange, subject, tag, token, next, is_block1: is_request });
         }
         more
+    }
+
+    /// What is to come behind a response to a request of `exchange`.
+    #[inline]
+    pub(super) fn rest(&mut self, message: &Message, exchange: ExchangeId) -> Rest {
+        if code_of(message) == Some(CONTINUE) || self.is_step(message, exchange) {
+            Rest::OfRequest
+        } else if self.follow(message, exchange, false) {
+            Rest::OfResponse
+        } else {
+            Rest::None
+        }
+    }
+
+    /// Whether a response answers only one block of the request's body: a server that keeps no state between blocks answers each as if it were
+    /// all (RFC 7959 §2.3, Figure 8).
+    fn is_step(&self, message: &Message, exchange: ExchangeId) -> bool {
+        message.row.block1_num.is_some() && is_success(message) && self.is_sending(exchange)
+    }
+
+    fn is_sending(&self, exchange: ExchangeId) -> bool {
+        self.0.iter().any(|transfer| transfer.is_block1 && transfer.exchange == exchange)
     }
 
     /// Keeps the request of the transfer that a response belongs to: what it is about and its token. Returns whether there is one.
