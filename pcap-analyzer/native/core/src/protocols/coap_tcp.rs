@@ -277,6 +277,33 @@ mod tests {
         assert_eq!(expected, scene.end());
     }
 
+    #[test]
+    fn a_request_gets_one_response_and_is_forgotten_with_it() {
+        // RFC 8323 §3.3: the transport is reliable, so there are neither duplicates nor late ones
+        let mut scene = Scene::with_rows();
+        scene.send(Side::Client, 0, b"\x21\x01\x20\xb1a");
+        assert!(scene.send(Side::Server, 10, b"\x31\x45\x20\xffhi").is_data);
+        let ended = scene.exchanges.take_ended();
+        assert_eq!(
+            vec![("complete", 2, "2.05")],
+            ended.iter().map(|row| (row.outcome, row.payload_bytes, &*row.result)).collect::<Vec<_>>()
+        );
+        assert_eq!(Placement::default(), scene.send(Side::Server, 20, b"\x31\x45\x20\xffhi"));
+    }
+
+    #[test]
+    fn notifications_are_in_order_whatever_their_observe_value() {
+        // RFC 8323 §7.1: the value "MAY be empty on transmission and MUST be ignored on reception"
+        let mut scene = Scene::with_rows();
+        scene.send(Side::Client, 0, b"\x31\x01\x20\x60\x51a");
+        for time_ms in [10, 1010, 2010] {
+            assert!(scene.send(Side::Server, time_ms, b"\x41\x45\x20\x60\xffhi").is_data);
+        }
+        assert_eq!(2, scene.exchanges.take_ended().len());
+        scene.send(Side::Client, 3000, b"\x41\x01\x20\x61\x01\x51a");
+        assert_eq!(vec!["cancelled"], scene.exchanges.take_ended().iter().map(|row| row.outcome).collect::<Vec<_>>());
+    }
+
     proptest! {
         #[test]
         fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {

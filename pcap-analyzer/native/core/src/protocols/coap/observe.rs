@@ -1,7 +1,7 @@
 //! Notifications and the registrations that they are sent for (RFC 7641).
 
 use super::codes::is_success;
-use super::sender::{add_data, alone, finish, tell_result, Request, Sender};
+use super::sender::{add_data, alone, tell_result, Manner, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
@@ -38,14 +38,14 @@ impl Sender {
         tell_result(exchange, message, exchanges);
         let is_data = message.payload_bytes > 0 && is_success(message) && is_fresh;
         add_data(exchange, message, is_data, exchanges);
-        let is_con = message.kind == "CON";
-        if !is_con {
-            finish(exchange, "complete", exchanges);
+        let manner = Manner::of(message);
+        if manner != Manner::Confirmable {
+            manner.finish(exchange, "complete", exchanges);
         }
         if message.observe.is_none() {
             self.cancel(request.registration, exchanges);
         }
-        let acknowledgement = if is_con && is_data { Acknowledgement::Expected } else { Acknowledgement::None };
+        let acknowledgement = if is_data && manner == Manner::Confirmable { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 
@@ -61,7 +61,7 @@ impl Sender {
         let is_it = |request: &&Request| request.is_observe && request.registration == registration;
         let found = self.requests.values().chain(&self.anonymous).find(is_it);
         let Some(exchange) = found.map(|request| request.exchange) else { return };
-        finish(exchange, "cancelled", exchanges);
+        self.close(exchange, "cancelled", exchanges);
         self.remove(exchange);
     }
 

@@ -7,7 +7,7 @@
 use super::codes::{code_of, is_success};
 use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
-use super::sender::{add_data, alone, finish, tell_result, Request, Sender};
+use super::sender::{add_data, alone, finish, tell_result, Manner, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
@@ -167,7 +167,7 @@ impl Talk {
     #[inline]
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let sender = self.sender(from);
-        let continued = sender.transfers.continued(message);
+        let continued = sender.continued(message);
         let exchange = match continued.or_else(|| sender.registration(message)) {
             Some(exchange) => {
                 exchanges.join(exchange, message, at);
@@ -175,18 +175,18 @@ impl Talk {
             }
             None => sender.begin(message, from, at, exchanges),
         };
-        let is_con = message.kind == "CON";
+        let manner = Manner::of(message);
         let is_observe = message.observe == Some(0);
         let freshest =
             sender.requests.get(&message.token).filter(|request| request.exchange == exchange).and_then(|request| request.freshest);
         let (time_ns, subject) = (at.time_ns, message.subject_hash);
         let (is_answered, registration) = (freshest.is_some(), sender.registration_number(is_observe));
-        let request = Request { exchange, time_ns, subject, is_con, is_observe, is_answered, registration, freshest };
+        let request = Request { exchange, time_ns, subject, manner, is_observe, is_answered, registration, freshest };
         sender.open(message, request, exchanges);
         sender.transfers.follow(message, exchange, true);
         let is_data = message.payload_bytes > 0;
         add_data(exchange, message, is_data, exchanges);
-        let acknowledgement = if is_data && is_con { Acknowledgement::Expected } else { Acknowledgement::None };
+        let acknowledgement = if is_data && manner == Manner::Confirmable { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 
@@ -214,12 +214,12 @@ impl Talk {
         }
         let exchange = request.exchange;
         exchanges.join(exchange, message, at);
-        if !request.is_registered() {
-            requester.answered(message, &request, at, exchanges);
-        }
         tell_result(exchange, message, exchanges);
         let is_data = message.payload_bytes > 0 && is_success(message);
         add_data(exchange, message, is_data, exchanges);
+        if !request.is_registered() {
+            requester.answered(message, &request, at, exchanges);
+        }
         let acknowledgement = match message.kind {
             "CON" if is_data => Acknowledgement::Expected,
             "ACK" => Acknowledgement::Given,

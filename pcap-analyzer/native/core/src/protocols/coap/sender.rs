@@ -7,13 +7,44 @@ use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 
+/// How a message is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Until it is acknowledged.
+    Confirmable,
+    /// Once, and maybe to many.
+    NonConfirmable,
+    /// Over a transport that loses nothing and sends nothing twice: a request gets one response (RFC 8323 §3.3).
+    Reliable,
+}
+
+impl Manner {
+    #[inline]
+    pub(super) fn of(message: &Message) -> Self {
+        match message.kind {
+            "CON" => Self::Confirmable,
+            "NON" => Self::NonConfirmable,
+            _ => Self::Reliable,
+        }
+    }
+
+    /// Ends an exchange, which late duplicates may join as long as there can be any.
+    #[inline]
+    pub(super) fn finish(self, exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
+        finish(exchange, outcome, exchanges);
+        if self == Self::Reliable {
+            exchanges.forget(exchange);
+        }
+    }
+}
+
 /// A request that may get (more) responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) exchange: ExchangeId,
     pub(super) time_ns: i64,
     pub(super) subject: u64,
-    pub(super) is_con: bool,
+    pub(super) manner: Manner,
     pub(super) is_observe: bool,
     pub(super) is_answered: bool,
     /// Its number among the client's registrations, where it is one.
@@ -30,8 +61,17 @@ impl Request {
 
     /// A request of which no more is known than its message.
     const fn of(sent: &Sent) -> Self {
-        let &Sent { exchange, time_ns, is_con, .. } = sent;
-        Self { exchange, time_ns, subject: 0, is_con, is_observe: false, is_answered: false, registration: 0, freshest: None }
+        let &Sent { exchange, time_ns, .. } = sent;
+        Self {
+            exchange,
+            time_ns,
+            subject: 0,
+            manner: Manner::Confirmable,
+            is_observe: false,
+            is_answered: false,
+            registration: 0,
+            freshest: None,
+        }
     }
 }
 
@@ -84,13 +124,13 @@ impl Sender {
         self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
     }
 
-    /// Nothing can join the exchange of this message any more, unless it is a registration.
+    /// Nothing can join the exchange of this message any more, unless it is a registration or goes on with a later message.
     pub(super) fn let_go(&mut self, sent: &Sent, exchanges: &mut Exchanges) {
         match sent.role {
             Role::Request => {
-                let open = self.requests.values().chain(&self.anonymous).find(|request| request.exchange == sent.exchange);
-                match open {
-                    Some(request) if request.is_observe => return,
+                let open = self.requests.values().chain(&self.anonymous).filter(|request| request.exchange == sent.exchange);
+                match open.max_by_key(|request| request.time_ns) {
+                    Some(request) if request.is_observe || request.time_ns > sent.time_ns => return,
                     Some(request) if !request.is_answered => {
                         exchanges.end(sent.exchange, "unanswered");
                         self.remove(sent.exchange);
@@ -154,6 +194,18 @@ impl Sender {
         exchange
     }
 
+    /// The exchange of the transfer that a request carries on. It takes the place of the request before, also with another token: that one is
+    /// answered, unless several are sent at once, which is not done with Confirmable ones.
+    #[inline]
+    pub(super) fn continued(&mut self, message: &Message) -> Option<ExchangeId> {
+        let (exchange, token) = self.transfers.continued(message)?;
+        let is_done = |request: &Request| request.exchange == exchange && request.manner != Manner::NonConfirmable;
+        if token != message.token && self.requests.get(&token).is_some_and(is_done) {
+            self.requests.remove(&token);
+        }
+        Some(exchange)
+    }
+
     /// Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
     #[inline]
     pub(super) fn open(&mut self, message: &Message, request: Request, exchanges: &mut Exchanges) {
@@ -170,7 +222,7 @@ impl Sender {
             return;
         }
         if old.is_observe && message.observe == Some(1) {
-            exchanges.end(old.exchange, "cancelled");
+            self.close(old.exchange, "cancelled", exchanges);
         } else if !old.is_answered {
             self.supersede(&old, exchanges);
         }
@@ -183,7 +235,15 @@ impl Sender {
                 sent.role = Role::Superseded;
                 self.has_superseded = true;
             }
-            _ => exchanges.end(request.exchange, "superseded"),
+            _ => self.close(request.exchange, "superseded", exchanges),
+        }
+    }
+
+    /// Ends an exchange. Nothing can join it any more where the ID of the message that began it is not remembered.
+    pub(super) fn close(&mut self, exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
+        exchanges.end(exchange, outcome);
+        if self.began(exchange, exchanges).is_none() {
+            exchanges.forget(exchange);
         }
     }
 
@@ -225,7 +285,7 @@ impl Sender {
     #[inline]
     pub(super) fn answered(&mut self, message: &Message, request: &Request, at: &Moment, exchanges: &mut Exchanges) {
         let exchange = request.exchange;
-        if request.is_con {
+        if request.manner == Manner::Confirmable {
             exchanges.acknowledge(exchange, at);
         }
         // what is observed comes with its first block; the others are asked for by requests of their own (RFC 7959 §3.4)
@@ -237,7 +297,7 @@ impl Sender {
             exchanges.respond(exchange, at);
         }
         if rest == Rest::None && !is_registered {
-            finish(exchange, "complete", exchanges);
+            request.manner.finish(exchange, "complete", exchanges);
         }
     }
 
@@ -264,7 +324,7 @@ impl Sender {
         open.is_answered |= is_last;
         open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
         open.is_observe &= message.observe.is_some() || rest == Rest::OfRequest;
-        let is_done = is_last && !open.is_observe && open.is_con;
+        let is_done = is_last && !open.is_observe && open.manner != Manner::NonConfirmable;
         if is_done {
             self.remove_one(message, request.exchange);
         }

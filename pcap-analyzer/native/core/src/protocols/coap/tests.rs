@@ -369,6 +369,25 @@ fn a_transfer_ends_at_an_error_and_at_an_answer_without_block1() {
 }
 
 #[test]
+fn a_transfer_may_take_longer_than_ids_live() {
+    // RFC 7252 §4.8.2: EXCHANGE_LIFETIME is 247 s; the last of 70 blocks is asked for after 280 s, and each with a token of its own
+    let mut scene = Scene::new();
+    for number in 0..70 {
+        let (time_ms, id, more) = (i64::from(number) * 4000, u16::from(number), u8::from(number < 69));
+        // szx 2 with numbers below 16 would do in one byte; from there on the option has two
+        let wide = |code: u8| -> Vec<u8> {
+            let head: &[u8] = if code == 1 { &[0xb1, b'a', 0xc2] } else { &[0xd2, 10] };
+            [head, &[number >> 4, number << 4 | more << 3 | 2]].concat()
+        };
+        scene.send(Client, time_ms, &build(0, 1, id, &[number], &wide(1)));
+        scene.send(Server, time_ms + 10, &build(2, 69, id, &[number], &[&wide(69)[..], b"\xff", &[b'x'; 64]].concat()));
+    }
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.rtt_ns), row.parts)).collect();
+
+    assert_eq!(vec![("complete", Some(276_010), Some(70))], ended);
+}
+
+#[test]
 fn interleaved_transfers_are_kept_apart() {
     let mut scene = Scene::new();
     for (number, more) in [(0, true), (1, true), (2, false)] {

@@ -50,8 +50,9 @@ pub(super) fn is_later_block(message: &Message) -> bool {
 pub(super) struct Transfers(Vec<Transfer>);
 
 impl Transfers {
-    /// The transfer that a request for a later block carries on (RFC 7959 §2.4, §2.5; trap 12).
-    pub(super) fn continued(&self, message: &Message) -> Option<ExchangeId> {
+    /// The transfer that a request for a later block carries on (RFC 7959 §2.4, §2.5; trap 12): its exchange, and the token of its last request.
+    #[inline]
+    pub(super) fn continued(&self, message: &Message) -> Option<(ExchangeId, Token)> {
         let is_block1 = block(message, true).is_some_and(|(offset, _, _)| offset > 0);
         let offset = if is_block1 { block(message, true) } else { block(message, false) }?.0;
         if offset == 0 {
@@ -62,7 +63,7 @@ impl Transfers {
         };
         let same_token = self.0.iter().filter(fits).find(|transfer| transfer.token == message.token);
         let next_block = || self.0.iter().filter(fits).find(|transfer| transfer.next == offset);
-        same_token.filter(|transfer| transfer.next >= offset).or_else(next_block).map(|transfer| transfer.exchange)
+        same_token.filter(|transfer| transfer.next >= offset).or_else(next_block).map(|transfer| (transfer.exchange, transfer.token))
     }
 
     /// Keeps a transfer's place. Returns whether more blocks are to come.
