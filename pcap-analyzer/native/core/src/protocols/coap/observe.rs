@@ -1,10 +1,11 @@
 //! Notifications and the registrations that they are sent for (RFC 7641).
 
 use super::codes::is_success;
+use super::ids::Sent;
 use super::sender::{add_data, alone, tell_result, Manner, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
-use crate::message::{Message, Side};
+use crate::message::{Message, Side, Token};
 
 /// RFC 7641 §3.4: a notification so much later is fresh whatever its value.
 const FRESH_AFTER_NS: i64 = 128_000_000_000;
@@ -49,11 +50,19 @@ impl Sender {
         Placement { is_data, acknowledgement, ..alone(exchange) }
     }
 
-    /// The number of a request, where it is a registration.
-    #[inline]
-    pub(super) fn registration_number(&mut self, is_observe: bool) -> u16 {
-        self.registrations = self.registrations.wrapping_add(is_observe.into());
-        self.registrations
+    /// Numbers a registration. One that renews another (RFC 7641 §3.3.1) goes on with its number and its freshest notification.
+    pub(super) fn number(&mut self, token: Token, request: &mut Request) {
+        let renewed = match token.is_empty() {
+            true => self.anonymous.iter().find(|open| request.renews(open)),
+            false => self.requests.get(&token).filter(|open| request.renews(open)),
+        };
+        (request.registration, request.freshest) = match renewed {
+            Some(renewed) => (renewed.registration, renewed.freshest),
+            None => {
+                self.registrations = self.registrations.wrapping_add(1);
+                (self.registrations, None)
+            }
+        };
     }
 
     /// Ends the registration with this number (RFC 7641 §3.6).
@@ -65,14 +74,41 @@ impl Sender {
         self.remove(exchange);
     }
 
-    /// The registration that a request with the same token and resource renews (RFC 7641 §3.3.1), or of which it asks for a later block. For the
-    /// latter a token of its own is due (RFC 7959 §3.4), with which it is a request like others.
-    pub(super) fn registration(&self, message: &Message) -> Option<ExchangeId> {
-        if message.observe != Some(0) && !is_later_block(message) {
+    /// The registration with whose token a request asks for a later block of what is observed. A token of its own is due for that (RFC 7959
+    /// §3.4), with which it is a request like others.
+    #[inline]
+    pub(super) fn observed(&self, message: &Message) -> Option<ExchangeId> {
+        if !is_later_block(message) {
             return None;
         }
         let request = self.requests.get(&message.token)?;
         (request.is_registered() && request.subject == message.subject_hash).then_some(request.exchange)
+    }
+}
+
+impl Request {
+    /// Whether notifications may come for it.
+    pub(super) const fn is_registered(&self) -> bool {
+        self.is_observe && self.is_answered
+    }
+
+    /// Whether it renews the registration `old` (RFC 7641 §3.3.1): the client asks again what it observes, with the same token.
+    pub(super) fn renews(&self, old: &Self) -> bool {
+        old.is_observe && old.freshest.is_some() && self.is_observe && old.subject == self.subject && old.exchange != self.exchange
+    }
+
+    /// Whether a response to it is a notification. As long as one that renews a registration has got neither ACK nor answer, notifications may
+    /// still come that were sent before.
+    #[inline]
+    pub(super) fn is_notified(&self, message: &Message, asked: Option<&Sent>, exchanges: &Exchanges) -> bool {
+        if !self.is_observe || is_later_block(message) {
+            return false;
+        }
+        self.is_answered || (self.freshest.is_some() && asked.is_none() && self.is_on_the_way(exchanges))
+    }
+
+    fn is_on_the_way(&self, exchanges: &Exchanges) -> bool {
+        self.manner == Manner::Confirmable && exchanges.get(self.exchange).is_some_and(|exchange| exchange.ack_rtt_ns.is_none())
     }
 }
 

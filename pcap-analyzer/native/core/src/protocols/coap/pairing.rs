@@ -8,7 +8,6 @@ use super::codes::{code_of, is_success};
 use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
 use super::sender::{add_data, alone, finish, tell_result, Manner, Request, Sender};
-use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
@@ -168,7 +167,7 @@ impl Talk {
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let sender = self.sender(from);
         let continued = sender.continued(message);
-        let exchange = match continued.or_else(|| sender.registration(message)) {
+        let exchange = match continued.or_else(|| sender.observed(message)) {
             Some(exchange) => {
                 exchanges.join(exchange, message, at);
                 exchange
@@ -176,13 +175,7 @@ impl Talk {
             None => sender.begin(message, from, at, exchanges),
         };
         let manner = Manner::of(message);
-        let is_observe = message.observe == Some(0);
-        let freshest =
-            sender.requests.get(&message.token).filter(|request| request.exchange == exchange).and_then(|request| request.freshest);
-        let (time_ns, subject) = (at.time_ns, message.subject_hash);
-        let (is_answered, registration) = (freshest.is_some(), sender.registration_number(is_observe));
-        let request = Request { exchange, time_ns, subject, manner, is_observe, is_answered, registration, freshest };
-        sender.open(message, request, exchanges);
+        sender.open(message, Request::new(exchange, message, at), exchanges);
         sender.transfers.follow(message, exchange, true);
         let is_data = message.payload_bytes > 0;
         add_data(exchange, message, is_data, exchanges);
@@ -208,7 +201,7 @@ impl Talk {
             }
             return (Placement { exchange, ..Placement::default() }, Role::Response.into());
         };
-        if request.is_registered() && !is_later_block(message) {
+        if request.is_notified(message, asked, exchanges) {
             let part = Part { role: Role::Notification, registration: request.registration };
             return (requester.notification(message, &request, from, at, exchanges), part);
         }

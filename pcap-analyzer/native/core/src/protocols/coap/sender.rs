@@ -54,9 +54,11 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Whether notifications may come for it.
-    pub(super) const fn is_registered(&self) -> bool {
-        self.is_observe && self.is_answered
+    /// One that was just sent.
+    #[inline]
+    pub(super) fn new(exchange: ExchangeId, message: &Message, at: &Moment) -> Self {
+        let (subject, manner, is_observe) = (message.subject_hash, Manner::of(message), message.observe == Some(0));
+        Self { exchange, time_ns: at.time_ns, subject, manner, is_observe, is_answered: false, registration: 0, freshest: None }
     }
 
     /// A request of which no more is known than its message.
@@ -208,23 +210,38 @@ impl Sender {
 
     /// Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
     #[inline]
-    pub(super) fn open(&mut self, message: &Message, request: Request, exchanges: &mut Exchanges) {
+    pub(super) fn open(&mut self, message: &Message, mut request: Request, exchanges: &mut Exchanges) {
+        if request.is_observe {
+            self.number(message.token, &mut request);
+        }
         if message.token.is_empty() {
-            self.anonymous.retain(|open| open.exchange != request.exchange && (!open.is_answered || open.is_observe));
-            self.anonymous.push(request);
-            return;
+            return self.open_anonymous(request, exchanges);
         }
         let Some(old) = self.requests.insert(message.token, request) else { return };
-        if old.exchange == request.exchange {
-            if old.is_registered() && !request.is_observe {
-                self.requests.insert(message.token, old);
-            }
-            return;
+        if old.exchange != request.exchange {
+            self.replace(&old, message.observe, exchanges);
+        } else if old.is_registered() && !request.is_observe {
+            self.requests.insert(message.token, old);
         }
-        if old.is_observe && message.observe == Some(1) {
+    }
+
+    fn open_anonymous(&mut self, request: Request, exchanges: &mut Exchanges) {
+        self.anonymous.retain(|open| open.exchange != request.exchange && (!open.is_answered || open.is_observe));
+        if let Some(at) = self.anonymous.iter().position(|open| request.renews(open)) {
+            let old = self.anonymous.remove(at);
+            self.replace(&old, Some(0), exchanges);
+        }
+        self.anonymous.push(request);
+    }
+
+    /// A request took the token of an `old` one.
+    fn replace(&mut self, old: &Request, observe: Option<u32>, exchanges: &mut Exchanges) {
+        if old.is_observe && observe == Some(1) {
             self.close(old.exchange, "cancelled", exchanges);
+        } else if old.is_registered() && observe == Some(0) {
+            self.close(old.exchange, "complete", exchanges);
         } else if !old.is_answered {
-            self.supersede(&old, exchanges);
+            self.supersede(old, exchanges);
         }
     }
 

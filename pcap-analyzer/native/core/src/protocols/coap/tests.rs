@@ -260,6 +260,65 @@ fn the_last_notification_has_no_observe_value_but_data() {
     assert_eq!((Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[1].ack_rtt_ns)));
 }
 
+/// Exchanges as kind, outcome, milliseconds to the response and of the interval, and whether the request was sent again.
+type Row = (&'static str, &'static str, Option<i64>, Option<i64>, bool);
+
+fn rows(scene: Scene) -> Vec<Row> {
+    let row = |row: &Exchange| (row.kind, row.outcome, ms(row.rtt_ns), ms(row.interval_ns), row.is_opening_repeated);
+    scene.end().iter().map(row).collect()
+}
+
+#[test]
+fn a_renewed_registration_is_a_request_with_a_response() {
+    // RFC 7641 §3.3.1: a client may send its GET again, with the same token; metrics.md: an exchange is a request, its ACK, its response
+    let mut scene = Scene::new();
+    let register = |id| build(0, 1, id, b"T", b"\x60\x51a");
+    scene.send(Client, 0, &register(1));
+    assert!(scene.send(Server, 10, &observed(2, 1, b"T", 1)).is_data);
+    scene.send(Client, 60_000, &register(2));
+    assert!(scene.send(Server, 60_005, &observed(1, 40, b"T", 2)).is_data);
+    scene.send(Client, 62_500, &register(2));
+    assert!(scene.send(Server, 62_520, &observed(2, 2, b"T", 2)).is_data);
+    assert!(scene.send(Server, 63_520, &observed(1, 41, b"T", 3)).is_data);
+    scene.send(Client, 120_000, &register(3));
+    scene.send(Client, 122_500, &register(3));
+    assert!(scene.send(Server, 123_520, &observed(1, 42, b"T", 4)).is_data);
+    scene.send(Client, 123_530, &build(3, 0, 41, b"", b""));
+    assert_eq!(Placement::default(), scene.send(Server, 124_000, &observed(1, 43, b"T", 5)));
+
+    let expected: Vec<Row> = vec![
+        ("observe", "complete", Some(10), None, false),
+        ("observe", "complete", Some(2520), Some(60_000), true),
+        ("notification", "complete", None, Some(59_995), false),
+        ("notification", "complete", None, Some(1000), false),
+        ("observe", "cancelled", None, Some(60_000), true),
+        ("notification", "complete", None, Some(60_000), false),
+    ];
+    assert_eq!(expected, rows(scene));
+}
+
+#[test]
+fn a_renewal_without_an_answer_is_unanswered_and_one_may_be_answered_separately() {
+    for token in [&b"T"[..], b""] {
+        let mut scene = Scene::new();
+        let register = |id| build(0, 1, id, token, b"\x60\x51a");
+        scene.send(Client, 0, &register(1));
+        scene.send(Server, 10, &observed(2, 1, token, 1));
+        scene.send(Client, 60_000, &register(2));
+        scene.send(Server, 60_005, &build(2, 0, 2, b"", b""));
+        assert!(scene.send(Server, 60_500, &observed(1, 40, token, 1)).is_data);
+        scene.send(Client, 120_000, &register(3));
+
+        let expected: Vec<Row> = vec![
+            ("observe", "complete", Some(10), None, false),
+            ("observe", "complete", Some(500), Some(60_000), false),
+            ("observe", "unanswered", None, Some(60_000), false),
+        ];
+        // the second ends as the third takes its place
+        assert_eq!(expected, rows(scene));
+    }
+}
+
 /// GET, or a response, with options behind each other and a payload of `bytes`.
 fn block2(kind: u8, code: u8, id: u16, token: &[u8], observe: &[u8], block: u8, bytes: usize) -> Vec<u8> {
     let path: &[u8] = match (code, observe) {
