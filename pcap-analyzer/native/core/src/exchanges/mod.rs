@@ -15,6 +15,8 @@ pub struct Moment {
     pub session: u32,
     /// Which input.
     pub file: u16,
+    /// Which of the members of a group the message is from or to, from 1; 0 where the conversation is with one endpoint, and for the group itself.
+    pub member: u16,
     /// Frame.
     pub frame: u64,
     /// Capture time in nanoseconds.

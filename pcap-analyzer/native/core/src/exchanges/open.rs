@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_the_exchange_that_was_in_a_place_before() {
-        let at = Moment { session: 2, file: 1, frame: 9, time_ns: 70 };
+        let at = Moment { session: 2, file: 1, frame: 9, time_ns: 70, ..Moment::default() };
         let message = Message::default();
         let mut used = Exchange {
             outcome: "reset",

@@ -243,7 +243,8 @@ impl Desk<'_, '_> {
 impl Receiver for Desk<'_, '_> {
     #[inline]
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
-        let moment = Moment { session: self.session, file: self.file, frame: message.frame, time_ns: message.time_ns };
+        let Desk { session, file, ends: Ends { member, .. }, .. } = *self;
+        let moment = Moment { session, file, member: *member, frame: message.frame, time_ns: message.time_ns };
         if message.carries.is_some() || self.is_opened(message) {
             self.pairing.place(message, from, &moment, &mut self.rooms.exchanges);
             return self.rooms.sealed.push(Sealed::new(message, from));

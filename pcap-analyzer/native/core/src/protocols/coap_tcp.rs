@@ -1,8 +1,9 @@
 //! CoAP over TCP (RFC 8323): CoAP's options and codes behind a length, without types and message IDs.
 
 use super::coap::{divide, is_known, is_request, read_options, variant, OptionFault, Talk};
-use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
+use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Port, Protocol, Step};
 use crate::bytes::{Cursor, Short};
+use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side, Token};
 
 /// CoAP in a byte stream.
@@ -17,7 +18,7 @@ pub const COAP_TCP: Protocol = Protocol {
     probe,
     connection_id: None,
     decoder: |_| Box::new(CoapTcp { is_framed: false }),
-    pairing: || Box::<Talk>::default(),
+    pairing: || Box::<Connection>::default(),
     wireshark: &[],
 };
 
@@ -33,7 +34,7 @@ pub const COAP_WS: Protocol = Protocol {
     probe: |_| Likely::No,
     connection_id: None,
     decoder: |_| Box::new(CoapTcp { is_framed: true }),
-    pairing: || Box::<Talk>::default(),
+    pairing: || Box::<Connection>::default(),
     wireshark: &[],
 };
 
@@ -156,6 +157,53 @@ fn probe(bytes: &[u8]) -> Likely {
     }
 }
 
+/// What belongs together in a connection: requests and responses, and besides them Ping and Pong.
+#[derive(Debug, Default)]
+struct Connection {
+    talk: Talk,
+    /// Each side's Pings that have no Pong yet, in their order.
+    pings: [Vec<(Token, ExchangeId)>; 2],
+}
+
+impl Pairing for Connection {
+    fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let exchange = match message.kind {
+            "Request" | "Response" => return self.talk.place(message, from, at, exchanges),
+            "Ping" => Some(self.ping(message, from, at, exchanges)),
+            "Pong" => self.pong(message, from, at, exchanges),
+            _ => None,
+        };
+        Placement { exchange, ..Placement::default() }
+    }
+
+    fn end(&mut self, exchanges: &mut Exchanges) {
+        for (_, exchange) in self.pings.iter_mut().flat_map(|pings| pings.drain(..)) {
+            exchanges.end(exchange, "unanswered");
+        }
+        self.talk.end(exchanges);
+    }
+}
+
+impl Connection {
+    fn ping(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
+        let exchange = exchanges.open("ping", message, from, at);
+        self.pings.get_mut(from.index()).into_iter().for_each(|pings| pings.push((message.token, exchange)));
+        exchange
+    }
+
+    /// A Pong has the token of its Ping (RFC 8323 §5.4); behind one with the Custody option it may come late.
+    fn pong(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Option<ExchangeId> {
+        let pings = self.pings.get_mut(from.peer().index())?;
+        let first = pings.iter().position(|(token, _)| *token == message.token)?;
+        let (_, exchange) = pings.remove(first);
+        exchanges.join(exchange, message, at);
+        exchanges.respond(exchange, at);
+        exchanges.end(exchange, "complete");
+        exchanges.forget(exchange);
+        Some(exchange)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +218,90 @@ mod tests {
 
             assert_eq!((Step::Message { len: bytes.len() }, kind, option_bytes), (step, message.kind, message.option_bytes));
         }
+    }
+
+    /// A connection with its exchanges.
+    #[derive(Default)]
+    struct Scene {
+        connection: Connection,
+        exchanges: Exchanges,
+    }
+
+    impl Scene {
+        fn with_rows() -> Self {
+            Self { exchanges: Exchanges::new(true), ..Self::default() }
+        }
+
+        fn send(&mut self, from: Side, time_ms: i64, bytes: &[u8]) -> Placement {
+            let mut message = Message::default();
+            let step = CoapTcp { is_framed: false }.next(Input::whole(bytes), from, &mut message);
+            assert_eq!(Step::Message { len: bytes.len() }, step);
+            let at = Moment { time_ns: time_ms * 1_000_000, ..Moment::default() };
+            self.connection.place(&message, from, &at, &mut self.exchanges)
+        }
+
+        /// Kinds, outcomes and times to the response in milliseconds, by number.
+        fn end(mut self) -> Vec<(&'static str, &'static str, Option<i64>)> {
+            self.connection.end(&mut self.exchanges);
+            self.exchanges.finish();
+            let mut ended = self.exchanges.take_ended();
+            ended.sort_by_key(|exchange| exchange.number);
+            ended.iter().map(|exchange| (exchange.kind, exchange.outcome, exchange.rtt_ns.map(|rtt_ns| rtt_ns / 1_000_000))).collect()
+        }
+    }
+
+    const CSM_BYTES: &[u8] = b"\0\xe1";
+
+    #[test]
+    fn signals_answer_no_request_and_a_pong_the_ping_with_its_token() {
+        // RFC 8323 §5.4: Ping is 7.02 and Pong 7.03, with the same token; Custody is option 2, empty; §5.5: Release is 7.04
+        let mut scene = Scene::with_rows();
+        scene.send(Side::Client, 0, CSM_BYTES);
+        scene.send(Side::Client, 100, b"\x20\x01\xb1a");
+        scene.send(Side::Server, 110, CSM_BYTES);
+        scene.send(Side::Client, 200, b"\0\xe2");
+        scene.send(Side::Client, 210, b"\x11\xe2\x07\x20");
+        assert_eq!(Placement::default(), scene.send(Side::Server, 220, b"\x01\xe3\x09"));
+        scene.send(Side::Server, 250, b"\0\xe3");
+        scene.send(Side::Server, 270, b"\x01\xe3\x07");
+        scene.send(Side::Server, 280, b"\0\xe2");
+        assert!(scene.send(Side::Server, 1100, b"\x80\x45\xffpayload").is_data);
+        scene.send(Side::Client, 1200, b"\0\xe4");
+
+        let expected = vec![
+            ("GET", "complete", Some(1000)),
+            ("ping", "complete", Some(50)),
+            ("ping", "complete", Some(60)),
+            ("ping", "unanswered", None),
+        ];
+        assert_eq!(expected, scene.end());
+    }
+
+    #[test]
+    fn a_request_gets_one_response_and_is_forgotten_with_it() {
+        // RFC 8323 §3.3: the transport is reliable, so there are neither duplicates nor late ones
+        let mut scene = Scene::with_rows();
+        scene.send(Side::Client, 0, b"\x21\x01\x20\xb1a");
+        assert!(scene.send(Side::Server, 10, b"\x31\x45\x20\xffhi").is_data);
+        let ended = scene.exchanges.take_ended();
+        assert_eq!(
+            vec![("complete", 2, "2.05")],
+            ended.iter().map(|row| (row.outcome, row.payload_bytes, &*row.result)).collect::<Vec<_>>()
+        );
+        assert_eq!(Placement::default(), scene.send(Side::Server, 20, b"\x31\x45\x20\xffhi"));
+    }
+
+    #[test]
+    fn notifications_are_in_order_whatever_their_observe_value() {
+        // RFC 8323 §7.1: the value "MAY be empty on transmission and MUST be ignored on reception"
+        let mut scene = Scene::with_rows();
+        scene.send(Side::Client, 0, b"\x31\x01\x20\x60\x51a");
+        for time_ms in [10, 1010, 2010] {
+            assert!(scene.send(Side::Server, time_ms, b"\x41\x45\x20\x60\xffhi").is_data);
+        }
+        assert_eq!(2, scene.exchanges.take_ended().len());
+        scene.send(Side::Client, 3000, b"\x41\x01\x20\x61\x01\x51a");
+        assert_eq!(vec!["cancelled"], scene.exchanges.take_ended().iter().map(|row| row.outcome).collect::<Vec<_>>());
     }
 
     proptest! {

@@ -53,6 +53,8 @@ struct Conversation {
     pairing: Box<dyn Pairing>,
     session: u32,
     halves: [Half; 2],
+    /// Members of the group, where it is one's.
+    members: u16,
     /// The protocol version that its messages told last.
     told: Option<&'static str>,
     inside: Inside,
@@ -334,8 +336,10 @@ impl<'s> Back<'s> {
             return stream.conversation;
         }
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
-            let session = self.conversations.get(group)?.session;
-            stream.join(group, session, packet, Side::Server);
+            let conversation = self.conversations.get_mut(group)?;
+            conversation.members = conversation.members.saturating_add(1);
+            stream.join(group, conversation.session, packet, Side::Server);
+            stream.ends.member = conversation.members;
             return Some(group);
         }
         if stream.tries >= TRIES {
@@ -367,8 +371,8 @@ impl<'s> Back<'s> {
         let halves = stream.halves();
         let decoder = (protocol.decoder)(&self.rooms.options.decoding);
         let pairing = (protocol.pairing)();
-        let at =
-            self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, told: None, inside: Inside::default() });
+        let (members, told, inside) = (0, None, Inside::default());
+        let at = self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, members, told, inside });
         (stream.conversation, stream.session) = (Some(at), Some(session));
         if stream.is_multicast {
             self.group_requests.insert(packet.source, at);

@@ -109,6 +109,8 @@ pub struct Ends {
     pub client: Endpoint,
     /// The server's endpoint.
     pub server: Endpoint,
+    /// Of the stream of a group's member: its number among them, from 1; else 0.
+    pub member: u16,
 }
 
 pub(super) struct Stream {
@@ -140,8 +142,9 @@ impl Stream {
     pub(super) fn new(index: u32, order: u64, packet: &Packet) -> Self {
         let is_answer = matches!(packet.transport, Transport::Tcp(header) if header.has(TcpHeader::SYN) && header.has(TcpHeader::ACK));
         let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
+        let transport = if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" };
         Self {
-            ends: Ends { index, transport: if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" }, client, server },
+            ends: Ends { index, transport, client, server, member: 0 },
             order,
             is_multicast: packet.destination.address.is_multicast(),
             conversation: None,
@@ -212,7 +215,7 @@ impl Stream {
 
     /// How its session begins, with the packet that showed the protocol.
     pub(super) fn begins(&self, packet: &Packet, order: u64, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Beginning {
-        let Ends { index, transport, client, server } = self.ends;
+        let Ends { index, transport, client, server, .. } = self.ends;
         Beginning {
             client,
             server,

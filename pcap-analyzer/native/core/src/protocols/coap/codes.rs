@@ -1,5 +1,7 @@
 //! CoAP codes (IANA "CoAP Codes"): class and detail, by name for requests and as c.dd for responses.
 
+use crate::message::Message;
+
 /// Methods (RFC 7252 §12.1.1, RFC 8132 §4).
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH"];
 
@@ -37,4 +39,15 @@ pub fn variant(code: u8) -> &'static str {
 #[must_use]
 pub fn is_known(code: u8) -> bool {
     variant(code) != "unassigned"
+}
+
+/// The code that the application means: the inner message's, where OSCORE's was opened.
+#[inline]
+pub(super) fn code_of(message: &Message) -> Option<u8> {
+    message.inner_code.or(message.code)
+}
+
+/// Whether a response tells of success (RFC 7252 §5.9.1).
+pub(super) fn is_success(message: &Message) -> bool {
+    code_of(message).is_some_and(|code| code >> 5 == 2)
 }

@@ -5,9 +5,12 @@
 
 mod codes;
 mod ids;
+mod observe;
 mod options;
 mod oscore;
 mod pairing;
+mod sender;
+mod transfers;
 
 pub use codes::{is_known, is_request, variant};
 pub use options::{read as read_options, Fault as OptionFault};

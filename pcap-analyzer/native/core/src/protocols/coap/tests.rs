@@ -78,18 +78,30 @@ fn build(kind: u8, code: u8, id: u16, token: &[u8], rest: &[u8]) -> Vec<u8> {
 struct Scene {
     talk: Talk,
     exchanges: Exchanges,
+    member: u16,
 }
 
 impl Scene {
     fn new() -> Self {
-        Self { talk: Talk::default(), exchanges: Exchanges::new(true) }
+        Self { talk: Talk::default(), exchanges: Exchanges::new(true), member: 0 }
+    }
+
+    /// What follows is from or to a member of the group.
+    fn with(&mut self, member: u16) -> &mut Self {
+        self.member = member;
+        self
+    }
+
+    /// Where nobody wants the rows of exchanges.
+    fn without_rows() -> Self {
+        Self { exchanges: Exchanges::new(false), ..Self::new() }
     }
 
     fn send(&mut self, from: Side, time_ms: i64, bytes: &[u8]) -> Placement {
         let (mut message, step) = decoded(bytes);
         assert_eq!(Step::Message { len: bytes.len() }, step);
         message.protocol = "coap";
-        let moment = Moment { session: 0, file: 0, frame: 1, time_ns: time_ms * 1_000_000 };
+        let moment = Moment { member: self.member, frame: 1, time_ns: time_ms * 1_000_000, ..Moment::default() };
         self.talk.place(&message, from, &moment, &mut self.exchanges)
     }
 
@@ -200,6 +212,240 @@ fn notifications_are_ordered_by_their_observe_value() {
     assert!(ended[1..].iter().all(|exchange| exchange.kind == "notification" && exchange.parent == Some(0)));
 }
 
+/// A response or notification with an Observe value.
+fn observed(kind: u8, id: u16, token: &[u8], value: u8) -> Vec<u8> {
+    build(kind, 69, id, token, &[0x61, value, 0xff, b'x'])
+}
+
+#[test]
+fn a_reset_of_any_notification_cancels_its_registration_whoever_wants_rows() {
+    // RFC 7641 §3.6: a client that forgot its registration rejects the next notification with a Reset, and the server removes the entry
+    for mut scene in [Scene::new(), Scene::without_rows()] {
+        for (id, token) in [(1, b"S"), (2, b"T")] {
+            scene.send(Client, 0, &build(0, 1, id, token, b"\x60\x51a"));
+            scene.send(Server, 10, &observed(2, id, token, 1));
+        }
+        assert!(scene.send(Server, 1000, &observed(1, 20, b"T", 2)).is_data);
+        assert!(scene.send(Server, 1005, &observed(1, 21, b"T", 3)).is_data);
+        scene.send(Client, 1010, &build(3, 0, 20, b"", b""));
+
+        assert_eq!(Placement::default(), scene.send(Server, 2000, &observed(1, 22, b"T", 4)));
+        assert!(scene.send(Server, 2000, &observed(1, 23, b"S", 2)).is_data);
+    }
+}
+
+#[test]
+fn a_reset_of_the_first_response_ends_the_registration() {
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(1, 1, 1, b"T", b"\x60\x51a"));
+    scene.send(Server, 10, &observed(1, 20, b"T", 1));
+    scene.send(Client, 20, &build(3, 0, 20, b"", b""));
+
+    assert_eq!(Placement::default(), scene.send(Server, 1000, &observed(1, 21, b"T", 2)));
+    assert_eq!(vec!["reset"], scene.end().iter().map(|exchange| exchange.outcome).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_last_notification_has_no_observe_value_but_data() {
+    // RFC 7641 §3.2: a notification without Observe option tells that the client is not on the list of observers any more
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"T", b"\x60\x51a"));
+    scene.send(Server, 10, &observed(2, 1, b"T", 1));
+    let last = scene.send(Server, 1010, &build(0, 69, 20, b"T", CONTENT));
+    scene.send(Client, 1015, &build(2, 0, 20, b"", b""));
+    let ended = scene.end();
+
+    assert_eq!((true, Acknowledgement::Expected), (last.is_data, last.acknowledgement));
+    assert_eq!(("cancelled", "complete", 2), (ended[0].outcome, ended[1].outcome, ended[1].payload_bytes));
+    assert_eq!((Some(1000), Some(5)), (ms(ended[1].interval_ns), ms(ended[1].ack_rtt_ns)));
+}
+
+/// Exchanges as kind, outcome, milliseconds to the response and of the interval, and whether the request was sent again.
+type Row = (&'static str, &'static str, Option<i64>, Option<i64>, bool);
+
+fn rows(scene: Scene) -> Vec<Row> {
+    let row = |row: &Exchange| (row.kind, row.outcome, ms(row.rtt_ns), ms(row.interval_ns), row.is_opening_repeated);
+    scene.end().iter().map(row).collect()
+}
+
+#[test]
+fn a_renewed_registration_is_a_request_with_a_response() {
+    // RFC 7641 §3.3.1: a client may send its GET again, with the same token; metrics.md: an exchange is a request, its ACK, its response
+    let mut scene = Scene::new();
+    let register = |id| build(0, 1, id, b"T", b"\x60\x51a");
+    scene.send(Client, 0, &register(1));
+    assert!(scene.send(Server, 10, &observed(2, 1, b"T", 1)).is_data);
+    scene.send(Client, 60_000, &register(2));
+    assert!(scene.send(Server, 60_005, &observed(1, 40, b"T", 2)).is_data);
+    scene.send(Client, 62_500, &register(2));
+    assert!(scene.send(Server, 62_520, &observed(2, 2, b"T", 2)).is_data);
+    assert!(scene.send(Server, 63_520, &observed(1, 41, b"T", 3)).is_data);
+    scene.send(Client, 120_000, &register(3));
+    scene.send(Client, 122_500, &register(3));
+    assert!(scene.send(Server, 123_520, &observed(1, 42, b"T", 4)).is_data);
+    scene.send(Client, 123_530, &build(3, 0, 41, b"", b""));
+    assert_eq!(Placement::default(), scene.send(Server, 124_000, &observed(1, 43, b"T", 5)));
+
+    let expected: Vec<Row> = vec![
+        ("observe", "complete", Some(10), None, false),
+        ("observe", "complete", Some(2520), Some(60_000), true),
+        ("notification", "complete", None, Some(59_995), false),
+        ("notification", "complete", None, Some(1000), false),
+        ("observe", "cancelled", None, Some(60_000), true),
+        ("notification", "complete", None, Some(60_000), false),
+    ];
+    assert_eq!(expected, rows(scene));
+}
+
+#[test]
+fn a_renewal_without_an_answer_is_unanswered_and_one_may_be_answered_separately() {
+    for token in [&b"T"[..], b""] {
+        let mut scene = Scene::new();
+        let register = |id| build(0, 1, id, token, b"\x60\x51a");
+        scene.send(Client, 0, &register(1));
+        scene.send(Server, 10, &observed(2, 1, token, 1));
+        scene.send(Client, 60_000, &register(2));
+        scene.send(Server, 60_005, &build(2, 0, 2, b"", b""));
+        assert!(scene.send(Server, 60_500, &observed(1, 40, token, 1)).is_data);
+        scene.send(Client, 120_000, &register(3));
+
+        let expected: Vec<Row> = vec![
+            ("observe", "complete", Some(10), None, false),
+            ("observe", "complete", Some(500), Some(60_000), false),
+            ("observe", "unanswered", None, Some(60_000), false),
+        ];
+        // the second ends as the third takes its place
+        assert_eq!(expected, rows(scene));
+    }
+}
+
+/// GET, or a response, with options behind each other and a payload of `bytes`.
+fn block2(kind: u8, code: u8, id: u16, token: &[u8], observe: &[u8], block: u8, bytes: usize) -> Vec<u8> {
+    let path: &[u8] = match (code, observe) {
+        (1, []) => b"\xb1a",
+        (1, _) => b"\x51a",
+        _ => b"",
+    };
+    let delta = 23 - if code == 1 { 11 } else { 6 * u8::from(!observe.is_empty()) };
+    let option: &[u8] = if delta < 13 { &[delta << 4 | 1, block] } else { &[0xd1, delta - 13, block] };
+    let payload = [&[0xff][..], &vec![b'w'; bytes]].concat();
+    build(kind, code, id, token, &[observe, path, option, if bytes > 0 { &payload } else { b"" }].concat())
+}
+
+/// Registers, and gets the first of two blocks of 64 bytes.
+fn register_for_two_blocks(scene: &mut Scene) {
+    scene.send(Client, 0, &build(0, 1, 1, b"\x01", b"\x60\x51a"));
+    scene.send(Server, 10, &block2(2, 69, 1, b"\x01", b"\x61\x01", 0x0a, 64));
+}
+
+#[test]
+fn later_blocks_of_what_is_observed_are_asked_for_by_requests_of_their_own() {
+    // RFC 7959 §3.4, Figure 12: "requests for additional blocks cannot make use of the token of the observation relationship"
+    let mut scene = Scene::new();
+    register_for_two_blocks(&mut scene);
+    scene.send(Client, 20, &block2(0, 1, 2, b"\x02", b"", 0x12, 0));
+    assert!(scene.send(Server, 30, &block2(2, 69, 2, b"\x02", b"", 0x12, 5)).is_data);
+    for number in 1..4_u8 {
+        let (time_ms, id) = (i64::from(number) * 1000, 90 + u16::from(number));
+        assert!(scene.send(Server, time_ms, &block2(0, 69, id, b"\x01", &[0x61, 1 + number], 0x0a, 64)).is_data);
+        scene.send(Client, time_ms + 5, &build(2, 0, id, b"", b""));
+        scene.send(Client, time_ms + 20, &block2(0, 1, 2 + u16::from(number), &[2 + number], b"", 0x12, 0));
+        assert!(scene.send(Server, time_ms + 30, &block2(2, 69, 2 + u16::from(number), &[2 + number], b"", 0x12, 5)).is_data);
+    }
+    let ended = scene.end();
+    let of = |kind| ended.iter().filter(move |exchange| exchange.kind == kind);
+
+    assert_eq!(vec![("open", Some(10), 64)], of("observe").map(|row| (row.outcome, ms(row.rtt_ns), row.payload_bytes)).collect::<Vec<_>>());
+    let notifications: Vec<_> = of("notification").map(|row| (row.outcome, ms(row.ack_rtt_ns), ms(row.interval_ns))).collect();
+    assert_eq!(vec![("complete", Some(5), Some(990)), ("complete", Some(5), Some(1000)), ("complete", Some(5), Some(1000))], notifications);
+    let rest: Vec<_> = of("GET").map(|row| (row.outcome, ms(row.rtt_ns), ms(row.interval_ns), row.payload_bytes)).collect();
+    assert_eq!(vec![("complete", Some(10), None, 5); 4], rest);
+}
+
+#[test]
+fn a_later_block_with_the_token_of_the_registration_does_not_end_it() {
+    let mut scene = Scene::new();
+    register_for_two_blocks(&mut scene);
+    scene.send(Client, 20, &block2(0, 1, 2, b"\x01", b"", 0x12, 0));
+    assert!(scene.send(Server, 30, &block2(2, 69, 2, b"\x01", b"", 0x12, 5)).is_data);
+    scene.send(Client, 40, &block2(0, 1, 3, b"\x01", b"", 0x12, 0));
+    assert!(scene.send(Server, 50, &block2(1, 69, 80, b"\x01", b"", 0x12, 5)).is_data);
+    assert!(scene.send(Server, 1010, &block2(1, 69, 90, b"\x01", b"\x61\x02", 0x0a, 64)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.kind, row.outcome, ms(row.interval_ns), row.payload_bytes)).collect();
+
+    assert_eq!(vec![("observe", "open", None, 74), ("notification", "complete", Some(1000), 64)], ended);
+}
+
+#[test]
+fn members_of_a_group_have_message_ids_of_their_own() {
+    // RFC 7252 §4.4: IDs are a source endpoint's own; §8.2: each member answers with the request's token
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(1, 1, 1, b"T", GET));
+    assert!(scene.with(1).send(Server, 40, &build(1, 69, 1, b"T", CONTENT)).is_data);
+    assert!(scene.with(2).send(Server, 50, &build(1, 69, 1, b"T", CONTENT)).is_data);
+    assert!(scene.with(3).send(Server, 60, &build(0, 69, 33, b"T", CONTENT)).is_data);
+    assert!(scene.with(2).send(Server, 70, &build(1, 69, 1, b"T", CONTENT)).is_retransmission);
+    assert_eq!(Placement::default(), scene.with(2).send(Client, 80, &build(2, 0, 33, b"", b"")));
+    assert_eq!(Acknowledgement::Given, scene.with(3).send(Client, 80, &build(2, 0, 33, b"", b"")).acknowledgement);
+    assert!(!scene.with(2).send(Client, 90, &build(0, 1, 1, b"U", GET)).is_retransmission);
+    assert!(scene.with(2).send(Server, 95, &build(2, 69, 1, b"U", CONTENT)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|row| (ms(row.rtt_ns), row.messages, row.retransmissions, row.payload_bytes)).collect();
+
+    assert_eq!(vec![(Some(40), 6, 1, 6), (Some(5), 2, 0, 2)], ended);
+}
+
+/// PUT, or the response to it, with Block1 and a payload of `bytes`.
+fn block1(kind: u8, code: u8, id: u16, token: &[u8], block: u8, bytes: usize) -> Vec<u8> {
+    let options: &[u8] = if code == 3 { &[0xb1, b'a', 0xd1, 3, block] } else { &[0xd1, 14, block] };
+    let payload = [&[0xff][..], &vec![b'x'; bytes]].concat();
+    build(kind, code, id, token, &[options, if bytes > 0 { &payload } else { b"" }].concat())
+}
+
+#[test]
+fn a_transfer_of_which_the_server_keeps_no_state_ends_at_its_last_block() {
+    // RFC 7959 Figure 8: each block of the PUT is answered by 2.04 with the more bit unset
+    let mut scene = Scene::new();
+    for number in 0..4 {
+        let (time_ms, more) = (i64::from(number) * 100, u8::from(number < 3));
+        scene.send(Client, time_ms, &block1(0, 3, number.into(), b"A", number << 4 | more << 3 | 2, if more == 1 { 64 } else { 20 }));
+        scene.send(Server, time_ms + 50, &block1(2, 68, number.into(), b"A", number << 4 | 2, 0));
+    }
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.ack_rtt_ns), ms(row.rtt_ns), row.payload_bytes)).collect();
+
+    assert_eq!(vec![("complete", Some(50), Some(350), 212)], ended);
+}
+
+#[test]
+fn a_transfer_ends_at_an_error_and_at_an_answer_without_block1() {
+    for answer in [block1(2, 141, 7, b"A", 0x0a, 0), build(2, 68, 7, b"A", b"")] {
+        let mut scene = Scene::new();
+        scene.send(Client, 0, &block1(0, 3, 7, b"A", 0x0a, 64));
+        scene.send(Server, 50, &answer);
+        let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.rtt_ns))).collect();
+
+        assert_eq!(vec![("complete", Some(50))], ended);
+    }
+}
+
+#[test]
+fn a_transfer_may_take_longer_than_ids_live() {
+    // RFC 7252 §4.8.2: EXCHANGE_LIFETIME is 247 s; the last of 70 blocks is asked for after 280 s, and each with a token of its own
+    let mut scene = Scene::new();
+    for number in 0..70 {
+        let (time_ms, id, more) = (i64::from(number) * 4000, u16::from(number), u8::from(number < 69));
+        // szx 2 with numbers below 16 would do in one byte; from there on the option has two
+        let wide = |code: u8| -> Vec<u8> {
+            let head: &[u8] = if code == 1 { &[0xb1, b'a', 0xc2] } else { &[0xd2, 10] };
+            [head, &[number >> 4, number << 4 | more << 3 | 2]].concat()
+        };
+        scene.send(Client, time_ms, &build(0, 1, id, &[number], &wide(1)));
+        scene.send(Server, time_ms + 10, &build(2, 69, id, &[number], &[&wide(69)[..], b"\xff", &[b'x'; 64]].concat()));
+    }
+    let ended: Vec<_> = scene.end().iter().map(|row| (row.outcome, ms(row.rtt_ns), row.parts)).collect();
+
+    assert_eq!(vec![("complete", Some(276_010), Some(70))], ended);
+}
+
 #[test]
 fn interleaved_transfers_are_kept_apart() {
     let mut scene = Scene::new();
@@ -237,6 +483,35 @@ fn ping_unanswered_and_superseded() {
     let outcomes: Vec<_> = scene.end().iter().map(|exchange| (exchange.kind, exchange.outcome)).collect();
 
     assert_eq!(vec![("ping", "complete"), ("GET", "superseded"), ("GET", "unanswered")], outcomes);
+}
+
+#[test]
+fn a_piggybacked_response_answers_the_request_with_its_message_id() {
+    // RFC 7252 §5.3.2: "the Message ID of the Confirmable request and the Acknowledgment must match, and the tokens"
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &build(0, 1, 1, b"A", GET));
+    scene.send(Client, 1000, &build(0, 1, 2, b"A", GET));
+    assert!(scene.send(Server, 1050, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    assert!(scene.send(Server, 2060, &build(2, 69, 2, b"A", CONTENT)).is_data);
+    assert!(scene.send(Server, 2070, &build(2, 69, 1, b"A", CONTENT)).is_retransmission);
+    let ended: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.rtt_ns), exchange.messages)).collect();
+
+    assert_eq!(vec![("complete", Some(1050), 3), ("complete", Some(1060), 2)], ended);
+}
+
+#[test]
+fn a_request_whose_token_another_took_is_superseded_where_it_is_not_answered() {
+    let mut scene = Scene::new();
+    for (id, time_ms) in [(1, 0), (2, 10), (3, 20)] {
+        scene.send(Client, time_ms, &build(0, 1, id, b"A", GET));
+    }
+    scene.send(Server, 30, &build(2, 0, 1, b"", b""));
+    assert!(!scene.send(Server, 40, &build(2, 69, 1, b"A", CONTENT)).is_data);
+    assert!(!scene.send(Server, 50, &build(2, 69, 2, b"B", CONTENT)).is_data);
+    assert!(scene.send(Server, 60, &build(1, 69, 9, b"A", CONTENT)).is_data);
+    let ended: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.rtt_ns))).collect();
+
+    assert_eq!(vec![("superseded", None), ("superseded", None), ("complete", Some(40))], ended);
 }
 
 proptest! {

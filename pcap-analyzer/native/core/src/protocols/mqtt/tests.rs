@@ -128,7 +128,7 @@ fn dup_of_other_packets_is_of_version_3() {
 }
 
 fn moment(session: u32, time_ns: i64) -> Moment {
-    Moment { session, file: 0, frame: 1, time_ns }
+    Moment { session, frame: 1, time_ns, ..Moment::default() }
 }
 
 fn events(exchanges: &mut Exchanges) -> Vec<Event> {
