@@ -75,13 +75,22 @@ struct Lately([(i64, u64); 4]);
 
 impl Lately {
     /// Whether one of them has the same digest and is no further away than `window_ns`; a second capture interface may stamp a copy earlier. What is no
-    /// copy is remembered in the place of the oldest.
+    /// copy is remembered in the place of the oldest, or of the newest where that is too far away already: then the others are as well.
     #[inline]
     fn has(&mut self, digest: u64, time_ns: i64, window_ns: u64) -> bool {
-        let [newest, second, third, oldest] = self.0;
-        let is_same = |(before_ns, before): (i64, u64)| before == digest && time_ns.abs_diff(before_ns) < window_ns;
-        let is_copy = [newest, second, third, oldest].into_iter().any(is_same);
+        let Self([newest, ..]) = self;
+        if time_ns.abs_diff(newest.0) >= window_ns {
+            *newest = (time_ns, digest);
+            return false;
+        }
+        self.has_one_of(digest, time_ns, window_ns)
+    }
+
+    fn has_one_of(&mut self, digest: u64, time_ns: i64, window_ns: u64) -> bool {
+        let is_same = |&(before_ns, before): &(i64, u64)| before == digest && time_ns.abs_diff(before_ns) < window_ns;
+        let is_copy = self.0.iter().any(is_same);
         if !is_copy {
+            let [newest, second, third, _] = self.0;
             self.0 = [(time_ns, digest), newest, second, third];
         }
         is_copy

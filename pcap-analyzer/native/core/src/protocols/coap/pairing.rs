@@ -60,8 +60,13 @@ impl Talk {
     fn ids(&mut self, side: Side, member: u16) -> &mut Ids {
         match member {
             0 => &mut self.sender(side).ids,
-            _ => of(self.members.get_or_insert_default().entry(member).or_default(), side),
+            _ => self.ids_of_member(side, member),
         }
+    }
+
+    #[cold]
+    fn ids_of_member(&mut self, side: Side, member: u16) -> &mut Ids {
+        of(self.members.get_or_insert_default().entry(member).or_default(), side)
     }
 
     /// The message that an ACK or RST answers. Of a member it may be the group's request, although such a one asks for neither (§8.1).
