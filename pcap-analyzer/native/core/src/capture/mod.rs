@@ -124,7 +124,7 @@ pub struct FileInfo {
 impl FileInfo {
     /// Number of the last frame that was read, as Wireshark counts.
     #[inline]
-    const fn last_number(&self) -> u64 {
+    pub(crate) const fn last_number(&self) -> u64 {
         self.frames + self.numbered_blocks
     }
 }

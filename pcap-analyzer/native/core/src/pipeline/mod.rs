@@ -258,7 +258,7 @@ impl Outcome {
     fn note_file(&mut self, number: u16, file: &FileInfo) {
         let mut add = |kind, count: u64, detail: String| {
             if count > 0 {
-                self.notes.add(kind, None, number, file.frames, || detail);
+                self.notes.add(kind, None, number, file.last_number(), || detail);
             }
         };
         add(note::SNAP_LENGTH, file.cut_frames, format!("{} frames", file.cut_frames));
