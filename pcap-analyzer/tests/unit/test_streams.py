@@ -1,4 +1,4 @@
-"""What becomes of a session beside its own packets: its peer's address changes, ICMP refuses its datagrams."""
+"""What becomes of a session beside its own packets: its peer's address changes, a group answers, ICMP refuses its datagrams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from places import CAPTURES
-from scapy.layers.inet import UDP
+from scapy.layers.inet import IP, UDP
 from scapy.utils import rdpcap, wrpcap
 
 import pcapstat
@@ -51,6 +51,28 @@ def test_a_peer_with_a_connection_id_may_move(tmp_path: Path, frame: int) -> Non
     assert f":{client} to " in note["text"]
     assert note["text"].endswith(f":{MOVED_PORT}")
     assert noted(CONNECTION_ID, "peer-moved") == []
+
+
+def test_members_of_a_group_number_their_messages_independently(tmp_path: Path) -> None:
+    """RFC 7252 §4.4: message IDs are a source endpoint's own, so the same one of two members is no retransmission; of one member it is."""
+    capture = tmp_path / "group.pcap"
+    ends = {"sport": 40_000, "dport": 5683}
+    request = IP(src="10.0.0.1", dst="224.0.1.187") / UDP(**ends) / b"\x51\x01\0\x01T\xb1a"
+    answers = [(7, b"\0\x01"), (8, b"\0\x01"), (9, b"\0\x21"), (8, b"\0\x01")]
+    packets = [request] + [
+        IP(src=f"10.0.0.{member}", dst="10.0.0.1", id=number)
+        / UDP(sport=5683, dport=40_000)
+        / (b"\x51\x45" + message_id + b"T\xff%d" % member)
+        for number, (member, message_id) in enumerate(answers, 1)
+    ]
+    for number, packet in enumerate(packets):
+        packet.time = 1_700_000_000 + number / 100
+    wrpcap(str(capture), packets)
+    messages = pa.table(pcapstat.open(capture).messages).to_pylist()
+
+    assert [message["is_data"] for message in messages] == [False, True, True, True, False]
+    assert [message["is_retransmission"] for message in messages] == [False, False, False, False, True]
+    assert {message["exchange"] for message in messages} == {0}
 
 
 @pytest.mark.parametrize("name", ["a-californium-con", "a-californium-non", "a-java-coap-con"])
