@@ -30,11 +30,12 @@ def frames(pcap: bytes) -> Iterator[tuple[int, int, bytes]]:
 def convert(source: Path, target: Path, point: str, key_log: str, dropped: int) -> int:
     """Write `target` (pcapng, nanoseconds) from `source` (pcap) and return the number of frames."""
     out = bytearray(_block(SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
-    if key_log:
-        secrets = key_log.encode()
-        out += _block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(secrets)) + _padded(secrets))
     options = _option(2, point.encode()) + _option(9, b"\x09") + _option(0, b"")
     out += _block(INTERFACE, struct.pack("<HHI", ETHERNET, 0, 0) + options)
+    if key_log:
+        # behind the interface: editcap and mergecap cannot write again what has it before
+        secrets = key_log.encode()
+        out += _block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(secrets)) + _padded(secrets))
     recorded = list(frames(source.read_bytes()))
     for time_ns, original, data in recorded:
         head = struct.pack("<IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(data), original)

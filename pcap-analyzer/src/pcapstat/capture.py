@@ -24,15 +24,15 @@ def stopped(error: _native.NativeError) -> PcapstatError:
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
 
 
-def is_there() -> bool:
-    """Whether tshark can be used."""
+def missing() -> ToolMissing | None:
+    """Why tshark cannot be used; none where it can."""
     from pcapstat import wireshark
 
     try:
         wireshark.version(wireshark.find())
-    except ToolMissing:
-        return False
-    return True
+    except ToolMissing as error:
+        return error
+    return None
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class Capture:
     def engine(self) -> Choice:
         """The engine that reads the capture, and why."""
         choice = choose(self.wanted_engine, self.paths, self.secrets, self.words)
-        if choice.name == "tshark" and self.wanted_engine == "auto" and not (self.secrets or self.words):
-            return choice if is_there() else Choice("native", f"{choice.reason}, but tshark is not there to open what they protect")
-        return choice
+        is_unasked = self.wanted_engine == "auto" and not (self.secrets or self.words)
+        error = missing() if choice.name == "tshark" and is_unasked else None
+        return Choice("native", f"{choice.reason}, but {error}") if error else choice
 
     @cached_property
     def _run(self) -> Run | None:
@@ -102,7 +102,8 @@ class Capture:
             if run is None:
                 return _native.Reader(list(self.paths), **self.options, share=share)
             is_filtered = self.words.display_filter is not None
-            return _native.Reader([run.path], **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name, share=share)
+            paths = [run.path, *run.unreadable]
+            return _native.Reader(paths, **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name, share=share)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -148,7 +149,8 @@ class Capture:
 
     def summary(self, choices: Choices | None = None) -> Summary:
         """Return the figures of all sessions, as metrics.md of the docs defines them."""
-        return summarize(self.sums(), choices or Choices(), self.engine)
+        sums = self.sums()
+        return summarize(sums, choices or Choices(), self.engine.after(any(row["secrets"] for row in sums.captures)))
 
 
 def open(
@@ -173,7 +175,7 @@ def open(
     """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet.
 
     `engine` is one of ENGINES; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal, RSA key files
-    (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…").
+    (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…"). Raises UsageError where the native engine is to use any.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     options = {
@@ -187,5 +189,7 @@ def open(
         "show_payload": show_payload,
         "show_secrets": show_secrets,
     }
-    secrets = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore))
-    return Capture(tuple(os.fspath(path) for path in several), options, engine, secrets, tshark or Tshark())
+    secrets, words = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore)), tshark or Tshark()
+    if engine == "native" and (secrets or words):
+        raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
+    return Capture(tuple(os.fspath(path) for path in several), options, engine, secrets, words)

@@ -9,11 +9,8 @@ from pathlib import Path
 
 from pcapstat import _native, wireshark
 from pcapstat.capture import stopped
-from pcapstat.engines.tshark import key_log
+from pcapstat.engines.tshark import LABELS, NO_LINE, key_log
 from pcapstat.errors import UnreadableCapture, UsageError
-
-LABELS = ("CLIENT_", "SERVER_", "EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA ", "CLIENT_RANDOM", "QUIC_")
-"""First words of lines in a key log (NSS key log format)."""
 
 
 def embed(capture: str, keylog: Sequence[str], output: str) -> None:
@@ -24,13 +21,14 @@ def embed(capture: str, keylog: Sequence[str], output: str) -> None:
     editcap = wireshark.find("editcap")
     lines = [line for log in keylog for line in key_log(log)]
     if not any(line.startswith(LABELS) for line in lines):
-        raise UsageError(f"{', '.join(keylog)}: no line of a key log (its lines begin with CLIENT_RANDOM or the like)")
+        raise UsageError(f"{', '.join(keylog)}: {NO_LINE}")
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
         whole = Path(folder) / "keys.log"
         whole.write_text("\n".join(lines) + "\n")
+        source = wireshark.rewritable(capture, Path(folder) / "source.pcapng")
         written = Path(output).with_name(f".{Path(output).name}.part")
         done = subprocess.run(
-            [editcap, "-F", "pcapng", "--inject-secrets", f"tls,{whole}", capture, str(written)],
+            [editcap, "-F", "pcapng", "--inject-secrets", f"tls,{whole}", source, str(written)],
             capture_output=True,
             text=True,
             check=False,
@@ -38,6 +36,8 @@ def embed(capture: str, keylog: Sequence[str], output: str) -> None:
         if done.returncode:
             written.unlink(missing_ok=True)
             raise UnreadableCapture(f"{capture}: {done.stderr.strip().splitlines()[-1]} (check it with capinfos)")
+        # editcap puts the secrets before the interfaces, and then cannot write what it has written
+        wireshark.put_interfaces_first(written)
         written.replace(output)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from pcapstat.errors import ToolMissing
 
@@ -67,3 +69,59 @@ def folders() -> dict[str, Path]:
     told = subprocess.run([find(), "-G", "folders"], capture_output=True, text=True, check=False, timeout=60).stdout
     pairs = (line.split(":", 1) for line in told.splitlines() if ":" in line)
     return {name.strip(): Path(path.strip()) for name, path in pairs if path.strip()}
+
+
+SECTION, INTERFACE = 0x0A0D_0D0A, 1
+PACKETS = (2, 3, 6)
+"""Block types of pcapng: section header, interface description; obsolete, simple and enhanced packet."""
+LONGEST_BLOCK = 16 * 1024 * 1024
+"""Wireshark takes a longer block for damage (wiretap/pcapng.c, MAX_BLOCK_SIZE)."""
+
+
+def rewritable(capture: str, copy: Path) -> str:
+    """Return a capture that editcap and mergecap can write again: itself, or `copy`, where secrets stand before the interfaces.
+
+    They refuse such a pcapng (tried with 4.0.17), although editcap --inject-secrets writes it so.
+    """
+    try:
+        with open(capture, "rb") as file:
+            blocks = head(file)
+    except OSError:
+        return capture
+    if blocks == interfaces_first(blocks):
+        return capture
+    shutil.copyfile(capture, copy)
+    put_interfaces_first(copy)
+    return str(copy)
+
+
+def put_interfaces_first(capture: Path) -> None:
+    """Move a pcapng's interface description blocks before the secrets; nothing else changes."""
+    with capture.open("r+b") as file:
+        blocks = head(file)
+        file.seek(0)
+        file.write(b"".join(block for _, block in interfaces_first(blocks)))
+
+
+def interfaces_first(blocks: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return blocks in the order of section header, interfaces, all others."""
+    return sorted(blocks, key=lambda block: (block[0] != SECTION, block[0] != INTERFACE))
+
+
+def head(file: IO[bytes]) -> list[tuple[int, bytes]]:
+    """Return the blocks ahead of the first packet with their types; none where it is no pcapng, or is damaged before."""
+    magic = file.read(12)
+    if magic[:4] != b"\x0a\x0d\x0d\x0a":
+        return []
+    order = "<" if magic[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+    file.seek(0)
+    blocks: list[tuple[int, bytes]] = []
+    while start := file.read(8):
+        kind, length = struct.unpack(order + "II", start.ljust(8, b"\0"))
+        if kind in PACKETS or (blocks and kind == SECTION):
+            break
+        rest = file.read(length - 8) if 12 <= length <= LONGEST_BLOCK else b""
+        if len(start + rest) != length:
+            return []
+        blocks.append((kind, start + rest))
+    return blocks

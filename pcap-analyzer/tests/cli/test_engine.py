@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import os
 import stat
+import struct
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from places import CAPTURES
 
 import pcapstat
-from pcapstat import crosscheck
+from pcapstat import _native, crosscheck
+from pcapstat.engines.tshark import rule_of_wireshark
 
 TLS = CAPTURES / "a-paho-tls-qos1.pcapng"
 TLS_KEYS = CAPTURES / "a-paho-tls-qos1.keys"
@@ -74,8 +79,42 @@ def test_embedded_secrets_are_used_unasked_and_the_engine_is_told() -> None:
 def test_a_key_log_opens_a_capture_without_secrets(bare: Path) -> None:
     """By --keylog and by SSLKEYLOGFILE, with the same figures as by embedded secrets."""
     assert data_messages(summary("--keylog", TLS_KEYS, bare)) == publishes()
-    by_variable = run("summarize", "--engine", "tshark", "--format", "json", bare, SSLKEYLOGFILE=str(TLS_KEYS))
-    assert data_messages(json.loads(by_variable.stdout)) == publishes()
+    by_variable = json.loads(run("summarize", "--format", "json", bare, SSLKEYLOGFILE=str(TLS_KEYS)).stdout)
+    assert by_variable["engine"] == {"name": "tshark", "reason": "SSLKEYLOGFILE names a key log"}
+    assert data_messages(by_variable) == publishes()
+
+
+def test_a_variable_that_names_no_file_yet_changes_nothing(bare: Path, tmp_path: Path) -> None:
+    """A program writes the file that SSLKEYLOGFILE names when it has a secret."""
+    done = run("summarize", "--format", "json", bare, SSLKEYLOGFILE=str(tmp_path / "none.keys"))
+    assert json.loads(done.stdout)["engine"]["name"] == "native"
+
+
+def test_a_packed_key_log_cut_short_is_one_line(bare: Path, tmp_path: Path) -> None:
+    """The checksum is missing (RFC 1952 §2.3.1): exit code 3 and how to have what is there."""
+    keys = tmp_path / "cut.keys.gz"
+    keys.write_bytes(gzip.compress(TLS_KEYS.read_bytes())[:300])
+    done = run("summarize", "--keylog", keys, bare)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert f"gzip -dc {keys}" in done.stderr
+
+
+@pytest.mark.parametrize(("option", "said"), [("--rsa-key", "PEM"), ("--keylog", "CLIENT_RANDOM")])
+def test_a_file_that_holds_no_secret_is_refused(bare: Path, tmp_path: Path, option: str, said: str) -> None:
+    """A capture instead of a key, or no file at all: exit code 2 and what is expected."""
+    wrong = run("summarize", option, bare, bare)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert said in wrong.stderr
+    none = run("summarize", option, tmp_path / "none", bare)
+    assert (none.returncode, none.stdout, none.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("words", [("--keylog", TLS_KEYS), ("-Y", "mqtt"), ("--psk", "00")])
+def test_the_native_engine_takes_no_secrets(words: tuple[str | Path, ...]) -> None:
+    """What it could not use is a usage error, whatever it is."""
+    done = run("summarize", "--engine", "native", *words, TLS)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "leave --engine native out" in done.stderr
 
 
 @pytest.mark.parametrize("content", ["", "PSK x 00\n", "CLIENT_RANDOM 00 11\n", (CAPTURES / "a-hivemq-tls-qos1.keys").read_text()])
@@ -129,6 +168,9 @@ def test_a_missing_tool_is_one_line(tmp_path: Path) -> None:
     useful = run("summarize", TLS, "--format", "json", **gone)
     assert useful.returncode == 0
     assert json.loads(useful.stdout)["engine"]["name"] == "native"
+    page = " ".join(run("summarize", TLS, **gone).stdout.split())
+    assert "engine: native (secrets are embedded in the capture, but " in page
+    assert "no such program" in page
     checked = run("crosscheck", TLS, **gone)
     assert (checked.returncode, checked.stderr.count("\n")) == (5, 1)
 
@@ -156,10 +198,41 @@ def test_a_tool_that_runs_no_lua_is_one_line(tmp_path: Path) -> None:
     assert "run_user_scripts_when_superuser = true" in done.stderr
 
 
-def test_an_option_that_tshark_refuses_is_one_line() -> None:
-    """What tshark complains of is told, not a traceback."""
-    done = run("summarize", "-o", "no.such:thing", TLS)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (5, "", 1)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "no.such:thing"), '-o flag "no.such:thing" specifies unknown preference'),
+        (("-Y", "foo bar baz"), '"bar" was unexpected in this context.'),
+        (("-X", "lua_script:none.lua"), 'The file "none.lua" doesn\'t exist.'),
+        (("-X", "foo"), "-X foo: no extension option"),
+        (("--profile", "no such profile"), 'Configuration Profile "no such profile" does not exist'),
+    ],
+)
+def test_an_option_that_tshark_refuses_is_one_line(words: tuple[str, str], said: str) -> None:
+    """A usage error, in tshark's words (4.0.17)."""
+    done = run("summarize", *words, TLS)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rule", "wiresharks"),
+    [
+        ("tcp.port==5683,coap_tcp", "tcp.port==5683,coap"),
+        ("tcp.port==5683,none", "tcp.port==5683,data"),
+        ("udp.port==7,mqttsn", "udp.port==7,mqttsn"),
+        ("tcp.port==5683,framed", None),
+        ("udp.port==443,quic_frames", None),
+    ],
+)
+def test_rules_of_the_core_are_told_to_tshark_in_its_names(rule: str, wiresharks: str | None) -> None:
+    """Every name of -d works with either engine; the names of Wireshark's are in tshark's list of the table."""
+    assert rule_of_wireshark(rule) == wiresharks
+    if wiresharks:
+        table, _, name = wiresharks.partition(",")
+        listed = subprocess.run(["tshark", "-d", f"{table},help"], capture_output=True, text=True, check=False).stderr
+        assert f"\t{name} (" in listed
+    assert data_messages(summary("-d", rule, TLS)) == publishes()
 
 
 def test_a_display_filter_leaves_frames_out() -> None:
@@ -181,6 +254,69 @@ def test_standard_input_and_several_files_are_read_by_both() -> None:
     assert data_messages(by_pipe) == publishes()
 
 
+@pytest.mark.parametrize("engine", ["auto", "tshark"])
+def test_a_named_pipe_is_read_once(tmp_path: Path, engine: str) -> None:
+    """As standard input is: the native engine says that it left the secrets unused, tshark's uses them."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(TLS.read_bytes(),), daemon=True)
+    writer.start()
+    told = summary("--engine", engine, pipe)
+    writer.join(10)
+    by_input = summary("--engine", engine, "-", stdin=TLS.read_bytes())
+    assert told["engine"] == by_input["engine"]
+    assert data_messages(told) == data_messages(by_input) == (publishes() if engine == "tshark" else 0)
+    assert ("used by --engine tshark only" in str(told["engine"])) == (engine == "auto")
+
+
+def test_secrets_behind_the_first_frame_are_named(tmp_path: Path) -> None:
+    """A capture is searched to its first frame (block types of draft-ietf-opsawg-pcapng §4); what the pass meets later is told."""
+    blocks, data = [], TLS.read_bytes()
+    while data:
+        (length,) = struct.unpack_from("<I", data, 4)
+        blocks.append(data[:length])
+        data = data[length:]
+    section, interface, secrets, frame, *others = blocks
+    late = tmp_path / "late.pcapng"
+    late.write_bytes(b"".join([section, interface, frame, secrets, *others]))
+    told = summary(late)
+    assert "used by --engine tshark only" in str(told["engine"])
+    assert data_messages(summary("--engine", "tshark", late)) == publishes()
+
+
+def test_one_file_of_several_that_cannot_be_read_stops_nothing(bare: Path, tmp_path: Path) -> None:
+    """Figures of the others, and a line that names it; the same with a file that is no capture."""
+    (tmp_path / "text").write_text("no capture")
+    done = run("summarize", "--format", "json", "--keylog", TLS_KEYS, bare, tmp_path / "none", tmp_path / "text")
+    assert (done.returncode, done.stderr.count("\n")) == (4, 2)
+    assert f"{tmp_path / 'none'}: no such file" in done.stderr
+    assert data_messages(json.loads(done.stdout)) == publishes()
+    nothing = run("summarize", "--keylog", TLS_KEYS, tmp_path / "none", tmp_path / "text")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr.count("\n")) == (3, "", 1)
+
+
+def test_secrets_of_a_later_file_are_found() -> None:
+    """The first file has none."""
+    told = summary(CAPTURES / "a-hivemq-qos0.pcapng", TLS)
+    assert data_messages(told) == publishes() + publishes(CAPTURES / "a-hivemq-qos0.pcapng")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_capture_cut_short_is_opened_as_far_as_it_goes(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """Figures, the line about the damage, exit code 4; the messages are those of the frames that editcap finds whole."""
+    cut, whole = tmp_path / "cut.pcapng", tmp_path / "whole.pcapng"
+    data = pack(TLS.read_bytes())
+    cut.write_bytes(data[: len(data) * 2 // 3])
+    subprocess.run(["editcap", cut, whole], check=True, capture_output=True)
+    done = run("summarize", "--format", "json", cut)
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1)
+    assert "cut short" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["engine"]["name"] == "tshark"
+    assert 0 < data_messages(told) == publishes(whole) < publishes()
+    assert run("messages", "--format", "csv", "-O", tmp_path / "x.csv", cut).returncode == 4
+
+
 def test_secrets_are_embedded_and_extracted(bare: Path, tmp_path: Path) -> None:
     """What was embedded comes out again and opens the capture; where there are none, one line says so."""
     whole = tmp_path / "whole.pcapng"
@@ -188,8 +324,22 @@ def test_secrets_are_embedded_and_extracted(bare: Path, tmp_path: Path) -> None:
     extracted = run("secrets", "extract", whole)
     assert extracted.stdout.split() == TLS_KEYS.read_text().split()
     assert data_messages(summary(whole)) == publishes()
+    # once more into what has some already; and into what editcap wrote, which it does not read itself
+    assert run("secrets", "embed", "--keylog", TLS_KEYS, "-O", tmp_path / "twice.pcapng", whole).returncode == 0
+    injected = tmp_path / "injected.pcapng"
+    subprocess.run(["editcap", "--inject-secrets", f"tls,{TLS_KEYS}", bare, injected], check=True)
+    assert run("secrets", "embed", "--keylog", TLS_KEYS, "-O", tmp_path / "again.pcapng", injected).returncode == 0
+    other = CAPTURES / "a-hivemq-qos0.pcapng"
+    assert data_messages(summary(injected, other)) == publishes() + publishes(other)
     none = run("secrets", "extract", bare)
     assert (none.returncode, none.stdout, none.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("capture", [path.with_suffix(".pcapng") for path in sorted(CAPTURES.glob("*.keys"))], ids=lambda path: path.stem)
+def test_editcap_can_write_the_recordings_again(capture: Path, tmp_path: Path) -> None:
+    """A comment can be added, as docs/how-to/archives.md does; the secrets come along."""
+    subprocess.run(["editcap", "--capture-comment", "qos=1", capture, tmp_path / "x.pcapng"], check=True)
+    assert _native.embedded_secrets([str(tmp_path / "x.pcapng")]) == _native.embedded_secrets([str(capture)])
 
 
 def test_crosscheck_says_where_the_engines_differ() -> None:

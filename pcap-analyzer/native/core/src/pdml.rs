@@ -37,12 +37,22 @@ pub struct Source {
     pub waiting: usize,
 }
 
+/// Why tshark ended otherwise than well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Its exit status, and what it complained of last.
+    pub cause: String,
+    /// Whether it had closed its document: it has told all that it could read of the capture.
+    pub is_behind_all: bool,
+}
+
 /// tshark at work, and what it has told so far.
 pub struct Pdml {
     reader: Reader<Box<dyn BufRead + Send>>,
     buffer: Vec<u8>,
     current: Contents,
     is_ended: bool,
+    is_whole: bool,
     child: Option<Child>,
     complaints: Option<JoinHandle<String>>,
 }
@@ -89,7 +99,7 @@ impl Pdml {
         let input: Box<dyn BufRead + Send> = Box::new(BufReader::with_capacity(BLOCK, input));
         let mut reader = Reader::from_reader(input);
         reader.config_mut().check_end_names = false;
-        Self { reader, buffer: Vec::new(), current: Contents::default(), is_ended: false, child: None, complaints: None }
+        Self { reader, buffer: Vec::new(), current: Contents::default(), is_ended: false, is_whole: false, child: None, complaints: None }
     }
 
     /// What was opened in a frame. Frames are asked for in the order of their numbers.
@@ -111,6 +121,7 @@ impl Pdml {
             match self.reader.read_event_into(&mut self.buffer) {
                 Ok(Event::Empty(field) | Event::Start(field)) if field.name().as_ref() == b"field" => self.current.take(&field),
                 Ok(Event::End(end)) if end.name().as_ref() == b"packet" => return,
+                Ok(Event::End(end)) if end.name().as_ref() == b"pdml" => self.is_whole = true,
                 Ok(Event::Eof) | Err(_) => {
                     self.is_ended = true;
                     self.current.frame = u64::MAX;
@@ -123,7 +134,7 @@ impl Pdml {
 
     /// Lets tshark come to its end. What it complained of last, where it failed.
     #[must_use]
-    pub fn failure(mut self) -> Option<String> {
+    pub fn failure(mut self) -> Option<Failure> {
         while !self.is_ended {
             self.read_packet();
         }
@@ -132,7 +143,7 @@ impl Pdml {
         let last = complaints.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
         // tshark 4.4 says so of our post-dissector, and nothing of the reason
         let says = if complaints.contains("fields aren't valid") && last == "pcapstat" { NO_LUA } else { last };
-        (!status.success()).then(|| format!("tshark ended with {status}: {says}"))
+        (!status.success()).then(|| Failure { cause: format!("tshark ended with {status}: {says}"), is_behind_all: self.is_whole })
     }
 }
 
@@ -215,5 +226,20 @@ mod tests {
             pdml.at(7)
         );
         assert_eq!(None, pdml.at(8));
+    }
+
+    /// A shell instead of tshark, that writes PDML, complains and ends with 2, as tshark 4.0 does of a capture that is cut short.
+    fn ended(written: &str) -> Option<Failure> {
+        let script = format!("echo '{written}'; echo 'appears to have been cut short' >&2; exit 2");
+        Pdml::start(&["sh".to_owned(), "-c".to_owned(), script]).ok()?.failure()
+    }
+
+    #[test]
+    fn a_failure_behind_the_whole_document_is_known_from_one_before() {
+        let cause = "tshark ended with exit status: 2: appears to have been cut short".to_owned();
+
+        assert_eq!(Some(Failure { cause: cause.clone(), is_behind_all: true }), ended("<pdml><packet></packet></pdml>"));
+        assert_eq!(Some(Failure { cause: cause.clone(), is_behind_all: false }), ended("<pdml><packet></packet>"));
+        assert_eq!(Some(Failure { cause, is_behind_all: false }), ended(""));
     }
 }

@@ -234,7 +234,7 @@ fn framing(length: Option<usize>, delimiter: Option<Vec<u8>>) -> PyResult<Framin
 #[pyclass(frozen)]
 struct Reader {
     paths: Vec<OsString>,
-    /// What messages and rows call the only path, where that is a copy of what the user named.
+    /// What messages and rows call the first path, where that is a copy of what the user named.
     name: Option<String>,
     options: Options,
 }
@@ -303,10 +303,9 @@ impl Reader {
 
 impl Reader {
     fn inputs(&self) -> Vec<Input> {
-        match (&self.name, self.paths.first()) {
-            (Some(name), Some(path)) => vec![Input::Copy(name.clone(), path.into())],
-            _ => self.paths.iter().map(Input::named).collect(),
-        }
+        let copy = self.name.iter().zip(&self.paths).map(|(name, path)| Input::Copy(name.clone(), path.into()));
+        let others = self.paths.iter().skip(usize::from(self.name.is_some())).map(Input::named);
+        copy.chain(others).collect()
     }
 }
 

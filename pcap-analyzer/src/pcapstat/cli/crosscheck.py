@@ -22,12 +22,10 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
     """
     import pyarrow as pa
 
-    from pcapstat.crosscheck import Difference, differences
+    from pcapstat.crosscheck import Difference
     from pcapstat.formats import FORMATS
 
-    found = [
-        difference for path in [*read, *files] or [""] for difference in differences(opened((path,) if path else (), (), dict(options)))
-    ]
+    found = [difference for path in [*read, *files] or [""] for difference in checked(path, options)]
     unexplained = [difference for difference in found if difference.explanation is None]
     rows = [asdict(difference) for difference in (found if shows_all else unexplained)]
     names = {field: pa.int64() if kind == "int" else pa.string() for field, kind in Difference.__annotations__.items()}
@@ -36,3 +34,12 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
         FORMATS[chosen_format(form, output)](table, file, [])
     click.echo(f"{len(found)} differences, {len(found) - len(unexplained)} of them explained", err=True)
     return errors.EXIT_CHECK_FAILED if unexplained else errors.EXIT_FINE
+
+
+def checked(path: str, options: dict[str, Any]) -> list[Any]:
+    """Return what differs in one capture. A pipe is kept in a file, since two programs read it."""
+    from pcapstat.crosscheck import differences
+    from pcapstat.spool import kept
+
+    with kept(path) as file:
+        return list(differences(opened((file,) if file else (), (), dict(options))))

@@ -100,10 +100,7 @@ def opened(files: tuple[str, ...], read: tuple[str, ...], options: dict[str, Any
     version = options.pop("mqtt_version", None)
     options.pop("strict", None)
     words = Tshark(tuple(options.pop("preference")), options.pop("display_filter"), tuple(options.pop("extension")), options.pop("profile"))
-    capture = open_capture(paths, mqtt_version=MQTT_VERSIONS.get(version or ""), tshark=words, **options)
-    if capture.engine.name == "native" and words:
-        raise errors.UsageError("-o, -Y, -X and --profile are for tshark (leave --engine native out)")
-    return capture
+    return open_capture(paths, mqtt_version=MQTT_VERSIONS.get(version or ""), tshark=words, **options)
 
 
 def chosen_format(form: str | None, output: str | None) -> str:

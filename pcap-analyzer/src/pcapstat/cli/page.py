@@ -85,8 +85,11 @@ def head(summary: Summary) -> list[str]:
         lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
     layer = "bytes counted at layer: " + summary.choices.layer
     control = "transport control in the overhead: " + ("yes" if summary.choices.transport_control else "no")
-    engine = [f"  engine: {summary.engine.name} ({summary.engine.reason})"] if summary.engine and summary.engine.name != "native" else []
-    return [*lines, f"  {layer}; {control}", *engine]
+    lines.append(f"  {layer}; {control}")
+    if summary.engine:
+        text = f"engine: {summary.engine.name} ({summary.engine.reason})"
+        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return lines
 
 
 def entry(label: str, text: str) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcapstat import _native
+from pcapstat.spool import is_read_once
 
 ENGINES = {
     "native": "The core alone: fast, needs no other program; encrypted content stays closed.",
     "tshark": "The core, with tshark to open what is encrypted by the secrets that it is given or finds in the capture.",
-    "auto": "native, unless secrets are given or embedded in the capture.",
+    "auto": "native, unless secrets are given, named by SSLKEYLOGFILE, or embedded in the capture.",
 }
 
 
@@ -49,23 +51,48 @@ class Choice:
     name: str
     reason: str
 
+    def after(self, holds_secrets: bool) -> Choice:
+        """Return the choice with what the pass has shown: whether the capture holds secrets, which the native engine does not use."""
+        if self.name != "native" or not holds_secrets or self.reason.startswith(EMBEDDED):
+            return self
+        return replace(self, reason=f"{self.reason}; the secrets embedded in the capture are used by --engine tshark only")
+
+
+EMBEDDED = "secrets are embedded in the capture"
+
 
 def choose(wanted: str, paths: Sequence[str], secrets: Secrets, words: Tshark) -> Choice:
-    """Choose the engine. Nothing is read of standard input."""
+    """Choose the engine. Nothing is read of what can be read only once."""
     if wanted != "auto":
         return Choice(wanted, "as asked for")
+    reason = reason_for_tshark(paths, secrets, words)
+    if reason:
+        return Choice("tshark", reason)
+    if any(map(is_read_once, paths)):
+        return Choice("native", "no secrets are given; what comes through a pipe is not searched for them")
+    return Choice("native", "no secrets are given, and the capture begins with none")
+
+
+def reason_for_tshark(paths: Sequence[str], secrets: Secrets, words: Tshark) -> str | None:
+    """Return what speaks for tshark, where anything does."""
     if secrets:
-        return Choice("tshark", "secrets are given")
+        return "secrets are given"
     if words:
-        return Choice("tshark", "options for tshark are given")
-    if "-" not in paths and embedded_secrets(paths):
-        return Choice("tshark", "secrets are embedded in the capture")
-    return Choice("native", "no secrets are given or embedded")
+        return "options for tshark are given"
+    if environment_key_log():
+        return "SSLKEYLOGFILE names a key log"
+    return EMBEDDED if any(has_secrets(path) for path in paths if not is_read_once(path)) else None
 
 
-def embedded_secrets(paths: Sequence[str]) -> list[bytes]:
-    """Return the key logs embedded ahead of the first frame; none where the capture cannot be read: whoever reads it will say so."""
+def environment_key_log() -> str | None:
+    """Return the key log that the environment names, once a program has written to it."""
+    path = os.environ.get("SSLKEYLOGFILE", "")
+    return path if os.path.isfile(path) else None
+
+
+def has_secrets(path: str) -> bool:
+    """Whether a key log is embedded ahead of the first frame; not where the file cannot be read: whoever reads it will say so."""
     try:
-        return _native.embedded_secrets(list(paths))
+        return bool(_native.embedded_secrets([path]))
     except _native.NativeError:
-        return []
+        return False

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import os
+import re
 import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from pcapstat import wireshark
-from pcapstat.engines import Secrets, Tshark
+from pcapstat import _native, wireshark
+from pcapstat.engines import Secrets, Tshark, environment_key_log
 from pcapstat.errors import ToolMissing, UnreadableCapture, UsageError
+from pcapstat.spool import is_read_once, keep
 
 CONTENTS = Path(__file__).with_name("contents.lua")
 GIVEN = (
@@ -27,35 +27,42 @@ GIVEN = (
 
 
 class Run:
-    """One capture to be read with tshark's help: the file that both read, and tshark's command."""
+    """One capture to be read with tshark's help: the file that both read, those that cannot be read, and tshark's command."""
 
     def __init__(self, paths: Sequence[str], decode_as: Sequence[str], secrets: Secrets, words: Tshark) -> None:
-        """Prepare it: standard input and several files become one file in a folder of ours, which goes when the run does."""
+        """Prepare it: pipes and several files become one file in a folder of ours, which goes when the run does."""
         tshark = wireshark.find()
         wireshark.version(tshark)
         self.folder = tempfile.TemporaryDirectory(prefix="pcapstat-")
-        self.path = self.one_file(list(paths))
-        self.name = None if list(paths) == [self.path] else ", ".join(paths)
+        files = [(path, self.at_hand(path, number)) for number, path in enumerate(paths)]
+        readable = [(path, file) for path, file in files if can_be_read(file)] or files[:1]
+        self.unreadable = [file for path, file in files if (path, file) not in readable]
+        self.path = self.one_file([file for _, file in readable])
+        names = [path for path, _ in readable]
+        self.name = None if names == [self.path] else ", ".join(names)
         self.command = [*self.environment(words), tshark, *self.arguments(decode_as, secrets, words)]
+        if words:
+            try_words(self.command, words, Path(self.folder.name))
+
+    def at_hand(self, path: str, number: int) -> str:
+        """Return the file to read for a path: of a pipe a copy, since two programs read it."""
+        if not is_read_once(path):
+            return path
+        target = str(Path(self.folder.name) / f"pipe-{number}")
+        keep(path, target)
+        return target
 
     def one_file(self, paths: list[str]) -> str:
         """Return the file that holds the capture."""
-        if paths == ["-"]:
-            return self.spool()
         if len(paths) == 1:
             return paths[0]
         target = str(Path(self.folder.name) / "merged.pcapng")
-        done = subprocess.run([wireshark.find("mergecap"), "-w", target, *paths], capture_output=True, text=True, check=False)
+        inputs = [wireshark.rewritable(path, Path(self.folder.name) / f"input-{number}") for number, path in enumerate(paths)]
+        done = subprocess.run([wireshark.find("mergecap"), "-w", target, *inputs], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise UnreadableCapture(f"{paths[0]}: {done.stderr.strip().splitlines()[-1]} (merge the files by hand with mergecap)")
+            said = done.stderr.strip().splitlines()[-1]
+            raise UnreadableCapture(f"{', '.join(paths)}: {said} (write what is whole of it to another file: editcap OLD NEW)")
         return target
-
-    def spool(self) -> str:
-        """Keep standard input in a file, since two programs read it."""
-        target = Path(self.folder.name) / "stdin"
-        with target.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        return str(target)
 
     def environment(self, words: Tshark) -> list[str]:
         """Return tshark's configuration folder: an empty one of ours, or the user's own where a profile of it is asked for.
@@ -68,11 +75,49 @@ class Run:
         """Return tshark's arguments."""
         preferences = [*GIVEN, *opening(secrets, Path(self.folder.name)), *words.preferences]
         options = [word for preference in preferences for word in ("-o", preference)]
-        options += [word for rule in decode_as for word in ("-d", rule)]
+        options += [word for rule in map(rule_of_wireshark, decode_as) if rule for word in ("-d", rule)]
         options += [word for extension in words.extensions for word in ("-X", extension)]
         options += ["-C", words.profile] if words.profile else []
         options += ["-Y", words.display_filter] if words.display_filter else []
         return ["-n", "-r", self.path, "-X", f"lua_script:{CONTENTS}", "-T", "pdml", "-j", "pcapstat", *options]
+
+
+def can_be_read(path: str) -> bool:
+    """Whether there is a capture in a file, damaged or not."""
+    try:
+        _native.embedded_secrets([path])
+    except _native.NativeError:
+        return False
+    return True
+
+
+def rule_of_wireshark(rule: str) -> str | None:
+    """Return a rule of -d with Wireshark's name of the protocol; none where Wireshark has no dissector of it for a port."""
+    selector, _, name = rule.partition(",")
+    if name.strip() in {"none", "data"}:
+        return f"{selector},data"
+    # what has no port of its own is only found inside of others, or is cut as the user says
+    rows = (row for row in _native.protocols() if row["ports"] and name.strip() in {row["decode_as"], row["name"]})
+    return next((f"{selector},{row['name']}" for row in rows), None)
+
+
+EXTENSION = re.compile(r"(lua_script\d*|read_format|stdin_descr):.")
+"""What tshark's -X takes (man tshark); all else it passes over in silence."""
+
+
+def try_words(command: Sequence[str], words: Tshark, folder: Path) -> None:
+    """Have tshark read an empty capture with the user's options. Raises UsageError with what it complains of."""
+    for extension in words.extensions:
+        if not EXTENSION.match(extension):
+            raise UsageError(f"-X {extension}: no extension option of tshark's (write for example -X lua_script:FILE)")
+    empty = folder / "empty.pcap"
+    empty.write_bytes(bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000"))
+    arguments, environment = wireshark.split_environment(without_contents(command, str(empty)))
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    complaints = [line.partition("tshark: ")[2] for line in done.stderr.splitlines() if line.startswith("tshark: ")]
+    # a script that is missing or wrong is no reason for tshark to fail
+    if complaints and (done.returncode or words.extensions):
+        raise UsageError(f"tshark refuses its options: {complaints[0].strip()} (man tshark and man wireshark-filter explain them)")
 
 
 def without_contents(command: Sequence[str], path: str) -> list[str]:
@@ -89,9 +134,9 @@ def without_contents(command: Sequence[str], path: str) -> list[str]:
 def opening(secrets: Secrets, folder: Path) -> list[str]:
     """Return the preferences that hand the secrets to tshark. Raises UsageError where they cannot be read."""
     preferences = [preference for identity in map(psk, secrets.psk) for preference in (f"tls.psk:{identity}", f"dtls.psk:{identity}")]
-    preferences += [f'uat:rsa_keys:"{Path(key).resolve()}",""' for key in secrets.rsa_key]
+    preferences += [f'uat:rsa_keys:"{rsa_key(key)}",""' for key in secrets.rsa_key]
     preferences += [oscore_context(context) for context in secrets.oscore]
-    logs = [*secrets.keylog, *([os.environ["SSLKEYLOGFILE"]] if "SSLKEYLOGFILE" in os.environ else [])]
+    logs = [*secrets.keylog, *filter(None, [environment_key_log()])]
     lines = [line for log in logs for line in key_log(log)]
     for line in lines:
         preferences += from_line(line)
@@ -102,14 +147,44 @@ def opening(secrets: Secrets, folder: Path) -> list[str]:
     return preferences
 
 
+LABELS = ("CLIENT_", "SERVER_", "EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA ", "PMS_CLIENT_RANDOM", "QUIC_", "ECH_")
+"""First words of lines in a key log (NSS key log format)."""
+
+OUR_LABELS = ("PSK ", "OSCORE ")
+"""First words of the lines that captures/README.md adds."""
+
+
+NO_LINE = "no line of a key log (its lines begin with CLIENT_RANDOM or the like)"
+
+
 def key_log(path: str) -> list[str]:
-    """Read a key log file (NSS key log format, one secret a line; gz too)."""
+    """Read a key log file (NSS key log format, one secret a line; gz too); it may be empty yet.
+
+    Raises UsageError where there is none, or a file that is none, UnreadableCapture where it is damaged.
+    """
     try:
         data = Path(path).read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UnreadableCapture(f"{path}: the packed key log is cut short or damaged (what is there: gzip -dc {path} > keys.log)") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror} (name a key log file with --keylog)") from None
-    return text.decode("utf-8", "replace").splitlines()
+    lines = text.decode("utf-8", "replace").splitlines()
+    told = [line for line in lines if line.strip() and not line.startswith("#")]
+    if told and not any(line.startswith(LABELS + OUR_LABELS) for line in told):
+        raise UsageError(f"{path}: {NO_LINE}")
+    return lines
+
+
+def rsa_key(path: str) -> Path:
+    """Return the whole path of an RSA key file. Raises UsageError where it is none in PEM."""
+    try:
+        is_key = b"PRIVATE KEY-----" in Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror} (name a key file with --rsa-key)") from None
+    if not is_key:
+        raise UsageError(f"{path}: no private key in PEM (of DER: openssl rsa -inform DER -in FILE -out server.pem)")
+    return Path(path).resolve()
 
 
 def from_line(line: str) -> list[str]:

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::exchanges::{Event, Linker};
 use crate::message::Side;
 use crate::note::{self, Notes};
-use crate::pdml::Pdml;
+use crate::pdml::{Failure, Pdml};
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
 use crate::sessions::{Choices, Sessions};
@@ -139,7 +139,7 @@ const THREADS: u32 = 4;
 /// Reads captures from one end to the other.
 ///
 /// # Errors
-/// Where nothing can be read of any input.
+/// Where nothing can be read of any input, or tshark failed.
 pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
     run_source(capture::open(inputs)?, options, sink)
 }
@@ -147,7 +147,7 @@ pub fn run(inputs: Vec<Input>, options: &Options, sink: &mut dyn Sink) -> Result
 /// The same from a source that is open.
 ///
 /// # Errors
-/// Where nothing can be read of any input.
+/// Where nothing can be read of any input, or tshark failed.
 pub fn run_source(source: Box<dyn Source>, options: &Options, sink: &mut dyn Sink) -> Result<Outcome, Error> {
     let parts = options.parts();
     let mut front = Front::new(source, Routes::new(options, parts));
@@ -162,20 +162,29 @@ pub fn run_source(source: Box<dyn Source>, options: &Options, sink: &mut dyn Sin
     let mut duties = Part::all(parts).map(|part| Duty { options, files: files.clone(), part, linker: linker.as_ref() });
     let Some(first) = duties.next() else { return Err(broken()) };
     let (front, closed) = if front.is_ended() {
-        let mut closed = vec![in_turn(Back::new(first, sink, pdml), &begun)?];
+        let mut closed = vec![in_turn(Back::new(first, sink, pdml), &begun)];
         for duty in duties {
-            closed.push(in_turn(Back::new(duty, &mut NoRows, None), &begun)?);
+            closed.push(in_turn(Back::new(duty, &mut NoRows, None), &begun));
         }
         (front.finish(), closed)
     } else {
         in_threads(front, begun, Back::new(first, sink, pdml), duties.collect())?
     };
+    if let Some(failure) = closed.iter().find_map(|part| part.failure.as_ref()).filter(|failure| !is_of_damage(failure, &front.files)) {
+        return Err(failed(ErrorKind::Tool, "tshark".to_owned(), failure.cause.clone(), TSHARK_REMEDY));
+    }
     let events = linker.and_then(|linker| linker.into_inner().ok()).into_iter().flat_map(Linker::finish);
     Ok(Outcome::of(front, closed, events))
 }
 
+/// Whether tshark did not end well because the capture does not: what it could read it has read.
+fn is_of_damage(failure: &Failure, files: &[FileInfo]) -> bool {
+    let has_no_frames = files.iter().all(|file| file.frames == 0);
+    files.iter().any(|file| file.damage.is_some()) && (failure.is_behind_all || has_no_frames)
+}
+
 /// Takes what batches have for one part of the sessions.
-fn in_turn(mut back: Back<'_>, batches: &[Batch]) -> Result<Closed, Error> {
+fn in_turn(mut back: Back<'_>, batches: &[Batch]) -> Closed {
     batches.iter().for_each(|batch| back.take(batch));
     back.finish()
 }
@@ -206,12 +215,15 @@ fn take_all(mut back: Back<'_>, feed: &Feed) -> Result<Closed, Error> {
         }
     }
     drop(member);
-    back.finish()
+    Ok(back.finish())
 }
 
 fn broken() -> Error {
     failed(ErrorKind::Damaged, String::new(), "a thread failed".to_owned(), "report this with the capture")
 }
+
+/// What helps where tshark fails.
+const TSHARK_REMEDY: &str = "try its options with tshark itself, or use --engine native";
 
 fn no_tshark(options: &Options, error: &std::io::Error) -> Error {
     let program = options.tshark.iter().flatten().find(|word| !word.contains('=')).cloned().unwrap_or_default();

@@ -11,12 +11,11 @@ use super::desk::{Desk, Rooms};
 use super::front::{Arrival, Batch, Others};
 use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
-use crate::error::{Error, ErrorKind};
 use crate::exchanges::{Event, Linker, Timing};
 use crate::message::{Message, Side};
 use crate::note::{self, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
-use crate::pdml::Pdml;
+use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
@@ -41,8 +40,6 @@ const KEEP_FOR_ROWS: usize = 1 << 24;
 
 /// What is found as streams end with the capture is in the order of their first packets, behind all packets.
 const BEHIND_ALL: u64 = 1 << 63;
-/// What helps where tshark fails.
-const TSHARK_REMEDY: &str = "try its options with tshark itself, or use --engine native";
 /// Packets looked at together, see [`Back::touch`].
 const GROUP: usize = 16;
 
@@ -92,6 +89,8 @@ pub struct Closed {
     pub others: Others,
     /// See [`Outcome`](super::Outcome).
     pub unmatched_ports: BTreeMap<(&'static str, u16), (u64, u64)>,
+    /// How tshark failed.
+    pub failure: Option<Failure>,
 }
 
 /// What a second half is to do.
@@ -440,10 +439,8 @@ impl<'s> Back<'s> {
     }
 
     /// The capture has ended: what is unfinished is given up, what is open is closed.
-    ///
-    /// # Errors
-    /// Where tshark failed.
-    pub fn finish(mut self) -> Result<Closed, Error> {
+    #[must_use]
+    pub fn finish(mut self) -> Closed {
         for place in 0..u32::try_from(self.streams.len()).unwrap_or(u32::MAX) {
             self.finish_stream(place);
         }
@@ -455,17 +452,13 @@ impl<'s> Back<'s> {
         self.rooms.take_events();
         self.link(u64::MAX);
         free_later((self.streams, self.conversations, self.rooms.exchanges));
-        match self.pdml.and_then(Pdml::failure) {
-            Some(cause) => {
-                Err(Error { kind: ErrorKind::Tool, path: "tshark".to_owned(), offset: None, frame: None, cause, remedy: TSHARK_REMEDY })
-            }
-            None => Ok(Closed {
-                sums: self.rooms.books.close(),
-                notes: self.rooms.notes,
-                messages: self.rooms.messages,
-                others: self.others,
-                unmatched_ports: self.unmatched,
-            }),
+        Closed {
+            sums: self.rooms.books.close(),
+            notes: self.rooms.notes,
+            messages: self.rooms.messages,
+            others: self.others,
+            unmatched_ports: self.unmatched,
+            failure: self.pdml.and_then(Pdml::failure),
         }
     }
 
