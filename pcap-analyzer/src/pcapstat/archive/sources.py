@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pcapstat.errors import ToolMissing, UnreadableCapture
+from pcapstat.capture import escaped
+from pcapstat.errors import ToolMissing, UnreadableCapture, UsageError
 
 SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
 PACKED = ("", ".gz", ".zst", ".lz4")
@@ -63,6 +64,11 @@ class Source:
         return target
 
 
+def named(source: str, error: str) -> str:
+    """Return what happened to a capture, with its name."""
+    return error if error.startswith(source) else f"{source}: {error}"
+
+
 def filesystem() -> Any:
     """Return fsspec. Raises ToolMissing without it."""
     try:
@@ -90,7 +96,9 @@ def of_spec(spec: str) -> Iterator[Source]:
         yield from at_address(spec)
     elif Path(spec).is_dir():
         yield from (
-            Source(str(path), str(path)) for path in sorted(Path(spec).rglob("*")) if path.is_file() and path.name.endswith(ENDINGS)
+            Source(escaped(str(path)), str(path))
+            for path in sorted(Path(spec).rglob("*"))
+            if path.is_file() and path.name.endswith(ENDINGS)
         )
     elif Path(spec).is_file():
         yield from in_file(spec)
@@ -109,18 +117,23 @@ def in_file(path: str) -> Iterator[Source]:
         with tarfile.open(path) as archive:
             names = [member.name for member in archive.getmembers() if member.isfile()]
     else:
-        yield Source(path, path)
+        yield Source(escaped(path), path)
         return
-    yield from (Source(f"{path}/{name}", path, name) for name in sorted(names) if name.endswith(ENDINGS))
+    yield from (Source(escaped(f"{path}/{name}"), path, name) for name in sorted(names) if name.endswith(ENDINGS))
 
 
 def at_address(spec: str) -> Iterator[Source]:
     """Return the captures at an address of fsspec: below it, or itself."""
     fsspec = filesystem()
+    try:
+        system, root = fsspec.core.url_to_fs(spec)
+    except ImportError as error:
+        raise ToolMissing(f"{spec}: {error} (pip install 'pcapstat[cloud]' and what is named here)") from None
+    except ValueError as error:
+        raise UsageError(f"{spec}: {error} (write for example s3://bucket/folder)") from None
     if spec.endswith(ENDINGS):
         yield Source(spec, spec)
         return
-    system, root = fsspec.core.url_to_fs(spec)
     for path in sorted(system.find(root)):
         if path.endswith(ENDINGS):
             address = system.unstrip_protocol(path)
