@@ -53,7 +53,7 @@ def coap_message(kind: int, code: int, message_id: int, token: bytes, options: l
     from pcapstat.synth.encode import coap_options
 
     head = bytes([1 << 6 | kind << 4 | len(token), code]) + message_id.to_bytes(2, "big") + token
-    ordered = sorted(options, key=lambda option: coap_sizes.known(option[0])[0])
+    ordered = sorted(options, key=lambda option: coap_sizes.known(option[0]).number)
     return head + coap_options(ordered) + (b"\xff" + content if content else b"")
 
 

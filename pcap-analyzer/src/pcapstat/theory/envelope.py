@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pcapstat.theory.security import record
+from pcapstat.errors import UsageError
+from pcapstat.theory.security import check, record
 from pcapstat.theory.size import Line, Size, exactly, size
 
 LINKS: dict[str, tuple[int, str] | None] = {
@@ -15,12 +16,21 @@ LINKS: dict[str, tuple[int, str] | None] = {
     "raw": (0, "LINKTYPE_RAW"),
 }
 """Link headers, without padding, preamble and check sequence, which captures do not show."""
+MOST_DATAGRAM = 65_535 - 8
+"""Bytes of data that UDP's length of two bytes leaves, the header's eight taken off."""
 IP = {4: (20, "RFC 791 §3.1"), 6: (40, "RFC 8200 §3")}
 
 
 def around(content: Size, *, transport: str, link: str = "none", ip: int = 4, tcp_options_bytes: int = 12, security: str = "none") -> Size:
-    """Put a message into one record, segment or datagram, packet and frame. `link` "none" leaves all below security out."""
+    """Put a message into one record, segment or datagram, packet and frame. `link` "none" leaves all below security out.
+
+    Raises UsageError where it does not fit, or the record is not of this transport.
+    """
+    check(security, transport, content.least)
     lines: list[Line] = record(security)
+    datagram_bytes = content.least + sum(line.least for line in lines)
+    if transport == "udp" and datagram_bytes > MOST_DATAGRAM:
+        raise UsageError(f"{datagram_bytes} bytes in a datagram: {MOST_DATAGRAM} are the most (RFC 768)")
     if LINKS[link] is not None or link != "none":
         lines = [*lower(transport, link, ip, tcp_options_bytes), *lines]
     return size(lines, content.lines)
