@@ -248,6 +248,17 @@ def test_tar_and_zip_files_globs_and_labels_beside(archive: Path, tmp_path: Path
     assert (missing.returncode, missing.stderr.count("\n")) == (3, 1)
 
 
+def test_an_archive_file_that_is_cut_off_is_one_line(archive: Path, tmp_path: Path) -> None:
+    """Its list of members cannot be read: exit code 3."""
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
+        tar.add(archive, "archive")
+    whole = (tmp_path / "a.tar.gz").read_bytes()
+    (tmp_path / "a.tar.gz").write_bytes(whole[: len(whole) // 2])
+    done = run("batch", tmp_path / "a.tar.gz", "-O", tmp_path / "ds")
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "a.tar.gz" in done.stderr
+
+
 def test_a_dask_cluster_loses_nothing_when_a_worker_dies(archive: Path, tmp_path: Path) -> None:
     """Two workers, one killed in the middle: the dataset is that of a local run."""
     from dask.distributed import LocalCluster

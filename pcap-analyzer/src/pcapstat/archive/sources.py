@@ -6,6 +6,7 @@ import glob
 import shutil
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,17 +110,26 @@ def of_spec(spec: str) -> Iterator[Source]:
 
 
 def in_file(path: str) -> Iterator[Source]:
-    """Return the captures of a tar or zip file, or the capture that the file is."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as zipped:
-            names = zipped.namelist()
-    elif not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
-        with tarfile.open(path) as archive:
-            names = [member.name for member in archive.getmembers() if member.isfile()]
-    else:
+    """Return the captures of a tar or zip file, or the capture that the file is. Raises UnreadableCapture where its list is cut off."""
+    try:
+        names = members(path)
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        raise UnreadableCapture(f"{escaped(path)}: {error} (copy the archive file again)") from None
+    if names is None:
         yield Source(escaped(path), path)
         return
     yield from (Source(escaped(f"{path}/{name}"), path, name) for name in sorted(names) if name.endswith(ENDINGS))
+
+
+def members(path: str) -> list[str] | None:
+    """Return the names of the files in a tar or zip file; none of a file that is no such."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as zipped:
+            return zipped.namelist()
+    if not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            return [member.name for member in archive.getmembers() if member.isfile()]
+    return None
 
 
 def at_address(spec: str) -> Iterator[Source]:

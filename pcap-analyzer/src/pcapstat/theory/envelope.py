@@ -16,8 +16,8 @@ LINKS: dict[str, tuple[int, str] | None] = {
     "raw": (0, "LINKTYPE_RAW"),
 }
 """Link headers, without padding, preamble and check sequence, which captures do not show."""
-MOST_DATAGRAM = 65_535 - 8
-"""Bytes of data that UDP's length of two bytes leaves, the header's eight taken off."""
+MOST_DATAGRAM = {4: (65_535 - 20 - 8, "RFC 791 §3.1"), 6: (65_535 - 8, "RFC 8200 §3")}
+"""By IP version the bytes of data in a datagram: what lengths of two bytes leave for it, and the section."""
 IP = {4: (20, "RFC 791 §3.1"), 6: (40, "RFC 8200 §3")}
 
 
@@ -28,12 +28,17 @@ def around(content: Size, *, transport: str, link: str = "none", ip: int = 4, tc
     """
     check(security, transport, content.least)
     lines: list[Line] = record(security)
-    datagram_bytes = content.least + sum(line.least for line in lines)
-    if transport == "udp" and datagram_bytes > MOST_DATAGRAM:
-        raise UsageError(f"{datagram_bytes} bytes in a datagram: {MOST_DATAGRAM} are the most (RFC 768)")
+    check_datagram(transport, ip, content.least + sum(line.least for line in lines))
     if LINKS[link] is not None or link != "none":
         lines = [*lower(transport, link, ip, tcp_options_bytes), *lines]
     return size(lines, content.lines)
+
+
+def check_datagram(transport: str, ip: int, count: int) -> None:
+    """Raise UsageError where data of so many bytes does not fit a datagram; TCP takes any number."""
+    most, section = MOST_DATAGRAM[ip]
+    if transport == "udp" and count > most:
+        raise UsageError(f"{count} bytes in a datagram: {most} are the most (RFC 768, {section})")
 
 
 def lower(transport: str, link: str, ip: int, tcp_options_bytes: int) -> list[Line]:
