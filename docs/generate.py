@@ -169,6 +169,8 @@ def call(thing: Callable[..., Any]) -> str:
 def python() -> str:
     """Return the page of the Python interface."""
     text = "# Python\n\n## Captures\n\n" + described("pcapstat.open", call(pcapstat.open), pcapstat.open)
+    for part in (pcapstat.Choices, pcapstat.Tshark):
+        text += described(f"pcapstat.{part.__name__}", call(part), part)
     text += public(capture.Capture) + public(capture.Table)
     text += "## Datasets\n\n" + described("pcapstat.dataset", call(pcapstat.dataset), pcapstat.dataset) + public(archive.Dataset)
     text += "## Runs side by side\n\n"

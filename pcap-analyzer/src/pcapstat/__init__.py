@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from pcapstat.capture import Capture, open
+from pcapstat.engines import Tshark
 from pcapstat.errors import PcapstatError
+from pcapstat.metrics.sessions import Choices
 
 if TYPE_CHECKING:
     from pcapstat.archive import dataset
 
-__all__ = ["Capture", "PcapstatError", "dataset", "open"]
+__all__ = ["Capture", "Choices", "PcapstatError", "Tshark", "dataset", "open"]
 __version__ = "0.1.0"
 
 

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pcapstat import _native
-from pcapstat.engines import Choice, Secrets, Tshark, choose
+from pcapstat.engines import ENGINES, Choice, Secrets, Tshark, choose
 from pcapstat.errors import PcapstatError, ToolMissing, UnreadableCapture, UsageError
 from pcapstat.metrics.sessions import Choices, Summary, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from pcapstat.engines.tshark import Run
+
+Damage = Callable[[], list[str]]
+"""Tells what damaged the capture, one line each; complete once the pass that it is about has ended."""
 
 
 def stopped(error: _native.NativeError) -> PcapstatError:
     """Return the core's error as one for the user."""
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
+
+
+@contextlib.contextmanager
+def stopping(stream: _native.ArrowStream) -> Iterator[None]:
+    """Raise what ended a pass early as an error for the user."""
+    try:
+        yield
+    except Exception:
+        if stream.failure is None:
+            raise
+        raise stopped(stream.failure) from None
 
 
 def missing() -> ToolMissing | None:
@@ -46,35 +62,64 @@ class Table:
     reader: _native.Reader
     run: Run | None = None
     """What tshark needs while it works; kept so that it outlives the pass."""
+    damage: list[Damage] = field(default_factory=list, repr=False, compare=False)
+    """Where passes tell what damaged the capture."""
 
     def stream(self) -> _native.ArrowStream:
         """Begin a pass. Raises UnreadableCapture where nothing can be read."""
         try:
-            return self.reader.table(self.name)
+            stream = self.reader.table(self.name)
         except _native.NativeError as error:
             raise stopped(error) from None
+        self.damage.append(lambda: stream.damage)
+        return stream
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Make a pass and return its rows in batches. Raises UnreadableCapture, and ToolMissing where tshark fails."""
+        import pyarrow as pa
+
+        stream = self.stream()
+        with stopping(stream):
+            yield from pa.RecordBatchReader.from_stream(stream)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Make a pass and return its rows one by one. Raises as `batches` does."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def to_arrow(self) -> pa.Table:
+        """Make a pass and return the table as a whole. Raises as `batches` does."""
+        import pyarrow as pa
+
+        stream = self.stream()
+        with stopping(stream):
+            return pa.table(stream)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's C stream in a PyCapsule."""
         return self.stream().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table as a pandas DataFrame."""
-        import pyarrow as pa
-
-        frame: pd.DataFrame = pa.table(self).to_pandas()
+        """Return the table as a pandas DataFrame. Raises as `batches` does."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
 
 @dataclass(frozen=True)
 class Capture:
-    """One capture, in one file or several. Tables and figures are made when asked for."""
+    """One capture, in one file or several. Tables and figures are made when asked for. It can be pickled: what was made stays behind."""
 
     paths: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
     wanted_engine: str = "auto"
     secrets: Secrets = field(default_factory=Secrets)
     words: Tshark = field(default_factory=Tshark)
+    name: str | None = None
+    """What rows and errors call the only path, where that is a copy of what the user named."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the user chose: readers and passes belong to this process."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def engine(self) -> Choice:
@@ -93,6 +138,20 @@ class Capture:
         return Run(self.paths, self.options.get("decode_as", ()), self.secrets, self.words)
 
     @cached_property
+    def _damage(self) -> list[Damage]:
+        return []
+
+    @property
+    def damage(self) -> list[str]:
+        """What ended the reading of a file early, one line each, as far as the passes that were made have shown it."""
+        return list(dict.fromkeys(line for told in self._damage for line in told()))
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether there is anything that the capture does not show. Makes a pass."""
+        return any(batch.num_rows for batch in self.notes.batches())
+
+    @cached_property
     def _reader(self) -> _native.Reader:
         return self._make_reader(None)
 
@@ -100,10 +159,10 @@ class Capture:
         run = self._run
         try:
             if run is None:
-                return _native.Reader(list(self.paths), **self.options, share=share)
+                return _native.Reader(list(self.paths), **self.options, name=self.name, share=share)
             is_filtered = self.words.display_filter is not None
-            paths = [run.path, *run.unreadable]
-            return _native.Reader(paths, **self.options, tshark=run.command, is_filtered=is_filtered, name=run.name, share=share)
+            paths, name = [run.path, *run.unreadable], self.name or run.name
+            return _native.Reader(paths, **self.options, tshark=run.command, is_filtered=is_filtered, name=name, share=share)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -118,7 +177,7 @@ class Capture:
         `share` (index, count) leaves of messages and exchanges only the rows of every `count`-th session, from that one on: all indices
         together, each in a process of its own, are the whole table.
         """
-        return Table(name, self._reader if share is None else self._make_reader(share), self._run)
+        return Table(name, self._reader if share is None else self._make_reader(share), self._run, self._damage)
 
     @property
     def messages(self) -> Table:
@@ -143,9 +202,12 @@ class Capture:
     def sums(self) -> _native.Sums:
         """One pass; all sums. Raises UnreadableCapture where nothing can be read."""
         try:
-            return self._reader.sums()
+            sums = self._reader.sums()
         except _native.NativeError as error:
             raise stopped(error) from None
+        lines = [told["damage"] for told in sums.captures if told["damage"]]
+        self._damage.append(lambda: lines)
+        return sums
 
     def summary(self, choices: Choices | None = None) -> Summary:
         """Return the figures of all sessions, as metrics.md of the docs defines them."""
@@ -171,11 +233,16 @@ def open(
     rsa_key: Sequence[str] = (),
     oscore: Sequence[str] = (),
     tshark: Tshark | None = None,
+    name: str | None = None,
 ) -> Capture:
     """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet.
 
-    `engine` is one of ENGINES; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal, RSA key files
-    (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…"). Raises UsageError where the native engine is to use any.
+    `decode_as` are rules such as "udp.port==5700,coap"; `stop_after` ends each session at its N-th data message; `payload_size` is that of
+    the data messages in encrypted records, in bytes; `receiver` is "client" or "server"; `mqtt_version` (3, 4 for 3.1.1, 5) is for
+    connections whose CONNECT was not captured; `frame_length` in bytes or `frame_delimiter` tell messages in unknown TCP streams apart.
+    `engine` is "native", "tshark" or "auto"; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal,
+    RSA key files (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…"). `name` is what rows and errors call a path
+    that is a copy. Raises UsageError where one of these cannot be, or where the native engine is to use secrets.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     options = {
@@ -189,7 +256,51 @@ def open(
         "show_payload": show_payload,
         "show_secrets": show_secrets,
     }
+    lists = {"decode_as": decode_as, "keylog": keylog, "psk": psk, "rsa_key": rsa_key, "oscore": oscore}
+    check(engine, options, lists)
     secrets, words = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore)), tshark or Tshark()
     if engine == "native" and (secrets or words):
         raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
-    return Capture(tuple(os.fspath(path) for path in several), options, engine, secrets, words)
+    return Capture(readable(several), options, engine, secrets, words, name)
+
+
+RANGES = {"stop_after": range(1, 2**64), "payload_size": range(2**32), "frame_length": range(1, 2**64)}
+"""Options that are whole numbers, and what the core takes."""
+ONE_OF: dict[str, tuple[Any, ...]] = {"mqtt_version": (3, 4, 5), "receiver": ("client", "server")}
+"""Options that are one of a few; versions as CONNECT has them (MQTT 5 §3.1.2.2, MQTT 3.1.1 §3.1.2.2)."""
+
+
+def check(engine: str, options: dict[str, Any], lists: dict[str, Sequence[str]]) -> None:
+    """Raise UsageError where an option cannot be what it is."""
+    if engine not in ENGINES:
+        raise UsageError(f"engine {engine!r}: no engine (there are: {', '.join(ENGINES)})")
+    for name, numbers in RANGES.items():
+        value = options[name]
+        if value is not None and not (isinstance(value, int) and value in numbers):
+            raise UsageError(f"{name} {value!r}: no whole number from {numbers.start} to {numbers.stop - 1}")
+    for name, values in ONE_OF.items():
+        if options[name] not in (None, *values):
+            raise UsageError(f"{name} {options[name]!r}: none of {', '.join(map(str, values))}")
+    for name, words in lists.items():
+        if isinstance(words, str):
+            raise UsageError(f"{name} {words!r}: no list of texts (write [{words!r}])")
+    try:
+        _native.Reader([], **options)
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from None
+
+
+def readable(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """Return paths as text. Raises UsageError where there is none, UnreadableCapture where one is not in UTF-8."""
+    names = tuple(os.fspath(path) for path in paths)
+    if not names:
+        raise UsageError("no capture (name a path, or several)")
+    for name in names:
+        if escaped(name) != name:
+            raise UnreadableCapture(f"{escaped(name)}: the name is not in UTF-8 (rename the file)")
+    return names
+
+
+def escaped(path: str) -> str:
+    r"""Return a path with those bytes written as \xNN that are not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -108,7 +108,7 @@ def receiving(summary: Summary) -> SessionFigures | None:
 def measured(capture: Capture, labels: Mapping[str, str], choices: Choices | None = None) -> Run | None:
     """Measure one capture with its labels; none where no session of it receives data. Raises UnreadableCapture."""
     session = receiving(capture.summary(choices))
-    return None if session is None else Run(capture.paths[0], labels, session)
+    return None if session is None else Run(capture.name or capture.paths[0], labels, session)
 
 
 def tidy(runs: Sequence[Run], figures: Sequence[str]) -> pd.DataFrame:

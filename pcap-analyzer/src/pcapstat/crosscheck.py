@@ -144,7 +144,7 @@ def differences(capture: Capture) -> Iterator[Difference]:
     """
     ours = from_core(capture)
     theirs = from_tshark(capture)
-    name = ", ".join(capture.paths)
+    name = capture.name or ", ".join(capture.paths)
     for place, protocol in sorted(theirs.keys() | ours.keys()):
         for difference in at_place(name, protocol, theirs.get((place, protocol), []), ours.get((place, protocol), [])):
             reason = next((rule.reason for rule in rules() if rule.covers(difference)), None)
@@ -165,12 +165,10 @@ def at_place(name: str, protocol: str, theirs: Sequence[dict[str, Any]], ours: S
 
 def from_core(capture: Capture) -> Messages:
     """Read the messages with the core."""
-    import pyarrow as pa
-
     wanted = shapes(is_open(capture))
     columns = {column for name, shape in wanted.items() for column in columns_of(name, shape.row).values()}
     found: Messages = defaultdict(list)
-    for batch in pa.RecordBatchReader.from_stream(capture.messages):
+    for batch in capture.messages.batches():
         for row in batch.select(sorted(columns | {"frame", "stream", "source_port", "protocol", "kind", "malformed"})).to_pylist():
             name = ALSO.get(row["protocol"], row["protocol"])
             shape = wanted.get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,15 +24,21 @@ import pcapstat
 from pcapstat.archive.schedule import locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job
+from pcapstat.errors import PcapstatError
 
 NAMES = ("a-californium-con", "a-californium-non", "a-java-coap-con", "a-java-coap-non", "a-paho-qos0", "a-paho-qos1", "a-hivemq-qos0")
 LABELS = "{library}/{name}.pcapng"
 
 
-def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pcapstat."""
     command = [sys.executable, "-c", "from pcapstat.cli import main; main()", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def captures_of(dataset: Path) -> dict[str, dict[str, str]]:
+    """Return the rows of a dataset's table captures, by the captures' names."""
+    return {Path(row["source"]).name: row for row in pcapstat.dataset(dataset).table("captures").to_table().to_pylist()}
 
 
 @pytest.fixture
@@ -127,6 +134,100 @@ def test_a_damaged_capture_is_recorded_and_stops_nothing(archive: Path, tmp_path
     assert "none.pcapng" in rows["none.pcapng"]["error"]
 
 
+def test_a_second_run_tells_of_captures_that_stay_damaged(archive: Path, tmp_path: Path) -> None:
+    """What was recorded counts for the summary and the exit code until it is repaired."""
+    data = (CAPTURES / "a-paho-qos1.pcapng").read_bytes()
+    (archive / "cut.pcapng").write_bytes(data[:20_001])
+    (archive / "none.pcapng").write_bytes(b"this is no capture")
+    words = ["batch", archive, "-O", tmp_path / "ds", "--engine", "native"]
+    assert run(*words).returncode == 4
+    before = content(tmp_path / "ds")
+    again = run(*words)
+    assert (again.returncode, content(tmp_path / "ds")) == (4, before)
+    assert "9 captures: nothing to do, 9 unchanged (of these 1 damaged, 1 failed: the table captures tells why)" in again.stderr
+    for name in ("cut", "none"):
+        (archive / f"{name}.pcapng").write_bytes(data)
+    repaired = run(*words)
+    assert (repaired.returncode, "9 captures: 2 complete, 7 unchanged\n" in repaired.stderr) == (0, True)
+
+
+def test_what_failed_for_want_of_a_tool_is_tried_again(tmp_path: Path) -> None:
+    """A key log was given and tshark is not there: failed; with tshark the same command opens it."""
+    recording = CAPTURES / "a-paho-tls-qos1.pcapng"
+    words = ["batch", recording, "-O", tmp_path / "ds", "--keylog", recording.with_suffix(".keys")]
+    gone = {"PCAPSTAT_TSHARK": str(tmp_path / "tshark")}
+    for _ in range(2):
+        failed = run(*words, **gone)
+        assert (failed.returncode, "1 captures: 1 failed, 0 unchanged" in failed.stderr) == (4, True)
+    assert captures_of(tmp_path / "ds")[recording.name]["outcome"] == "failed"
+    done = run(*words)
+    assert (done.returncode, "1 captures: 1 complete, 0 unchanged" in done.stderr) == (0, True)
+    row = captures_of(tmp_path / "ds")[recording.name]
+    assert (row["outcome"], row["engine"], row["engine_reason"]) == ("complete", "tshark", "secrets are given")
+    assert "nothing to do, 1 unchanged\n" in run(*words).stderr
+
+
+def test_what_was_read_without_tshark_is_read_again_with_it(tmp_path: Path) -> None:
+    """Secrets are embedded: the native engine leaves the sessions closed, and the record says so until tshark is there."""
+    recording = CAPTURES / "a-paho-tls-qos1.pcapng"
+    words = ["batch", recording, "-O", tmp_path / "ds"]
+    gone = {"PCAPSTAT_TSHARK": str(tmp_path / "tshark")}
+    assert run(*words, **gone).returncode == 0
+    row = captures_of(tmp_path / "ds")[recording.name]
+    assert (row["outcome"], row["engine"], "tshark is not there" in row["engine_reason"]) == ("complete", "native", True)
+    assert "nothing to do, 1 unchanged" in run(*words, **gone).stderr
+    assert "1 captures: 1 complete, 0 unchanged" in run(*words).stderr
+    row = captures_of(tmp_path / "ds")[recording.name]
+    assert (row["engine"], row["engine_reason"]) == ("tshark", "secrets are embedded in the capture")
+    sessions = pcapstat.dataset(tmp_path / "ds").table("sessions").to_table(columns=["protocol"]).to_pylist()
+    assert {session["protocol"] for session in sessions} == {"mqtt"}
+    assert "nothing to do, 1 unchanged\n" in run(*words).stderr
+
+
+def test_a_name_that_is_not_utf_8_stops_nothing(archive: Path, tmp_path: Path) -> None:
+    """It is recorded as failed, its bytes escaped; the others are measured."""
+    shutil.copy(CAPTURES / "a-paho-qos1.pcapng", os.fsencode(archive) + b"/caf\xe9.pcapng")
+    done = run("batch", archive, "-O", tmp_path / "ds", "--engine", "native")
+    assert (done.returncode, "8 captures: 7 complete, 1 failed, 0 unchanged" in done.stderr) == (4, True)
+    row = captures_of(tmp_path / "ds")["caf\\xe9.pcapng"]
+    assert (row["outcome"], "not in UTF-8 (rename the file)" in row["error"]) == ("failed", True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-d", "foo"], 2, "-d foo"),
+        (["-d", "tcp.port==1,no_such_protocol"], 2, "no_such_protocol"),
+        (["--labels", "{lib"], 2, "--labels {lib"),
+        (["--keylog", "none.keys"], 2, "none.keys"),
+        (["--scheduler", "tcp://127.0.0.1:9"], 5, "tcp://127.0.0.1:9"),
+        (["--scheduler", "nonsense"], 5, "nonsense"),
+    ],
+)
+def test_what_cannot_be_done_for_any_capture_is_refused_before_the_work(
+    archive: Path, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    """One line, the exit code of its kind, and no dataset."""
+    done = run("batch", archive, "-O", tmp_path / "ds", *words, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1s")
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("pcapstat: ")]
+    assert (done.returncode, said in line, "Traceback" in done.stderr) == (code, True, False)
+    assert not (tmp_path / "ds").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "said"),
+    [("s3://bucket/x", 5, "pcapstat[cloud]"), ("s3://bucket/x.pcap", 5, "pcapstat[cloud]"), ("foo://x/y", 2, "foo")],
+)
+def test_an_address_without_its_package_is_one_line(monkeypatch: pytest.MonkeyPatch, address: str, code: int, said: str) -> None:
+    """What fsspec says where s3fs is not installed, with the extra that brings fsspec."""
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(PcapstatError, match=re.escape(said)) as raised:
+        listed([address])
+    assert raised.value.exit_code == code
+    assert str(raised.value).count("\n") == 0
+
+
 def test_tar_and_zip_files_globs_and_labels_beside(archive: Path, tmp_path: Path) -> None:
     """Members of archive files count as captures; a file beside one gives labels."""
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
@@ -145,6 +246,17 @@ def test_tar_and_zip_files_globs_and_labels_beside(archive: Path, tmp_path: Path
     ]
     missing = run("batch", tmp_path / "nowhere", "-O", tmp_path / "ds")
     assert (missing.returncode, missing.stderr.count("\n")) == (3, 1)
+
+
+def test_an_archive_file_that_is_cut_off_is_one_line(archive: Path, tmp_path: Path) -> None:
+    """Its list of members cannot be read: exit code 3."""
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
+        tar.add(archive, "archive")
+    whole = (tmp_path / "a.tar.gz").read_bytes()
+    (tmp_path / "a.tar.gz").write_bytes(whole[: len(whole) // 2])
+    done = run("batch", tmp_path / "a.tar.gz", "-O", tmp_path / "ds")
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "a.tar.gz" in done.stderr
 
 
 def test_a_dask_cluster_loses_nothing_when_a_worker_dies(archive: Path, tmp_path: Path) -> None:

@@ -178,13 +178,3 @@ def test_an_interrupt_ends_a_pass_without_a_traceback(command: list[str]) -> Non
         assert process.wait(timeout=30) == 130
         output, errors = process.communicate()
     assert (output, errors.strip()) == (b"", b"")
-
-
-def test_a_file_name_need_not_be_text(tmp_path: Path) -> None:
-    """File names are bytes: one that is no UTF-8 is read, and shown as far as it is text."""
-    copy = os.fsencode(tmp_path) + b"/run\xff.pcapng"
-    Path(os.fsdecode(copy)).write_bytes(SAMPLE.read_bytes())
-    words = [sys.executable, "-c", "from pcapstat.cli import main; main()", "messages", "--format", "ndjson", copy]
-    done = subprocess.run(words, capture_output=True, check=True)
-
-    assert json.loads(done.stdout.splitlines()[0])["file"] == f"{tmp_path}/run\ufffd.pcapng"

@@ -134,9 +134,35 @@ def test_a_label_may_have_a_columns_name_in_some_captures(tmp_path: Path) -> Non
     assert len(list(pcapstat.dataset(tmp_path / "ds").receivers())) == 1
 
 
-def test_a_label_cannot_have_a_name_of_the_datasets_own(tmp_path: Path) -> None:
-    """It would hide which capture a row is of; the capture is recorded as failed, with the reason."""
+@pytest.mark.parametrize("name", ["source", "engine", "engine_reason"])
+def test_a_label_cannot_have_a_name_of_the_datasets_own(tmp_path: Path, name: str) -> None:
+    """It would hide which capture a row is of: refused in the pattern; from a file beside a capture, that one is recorded as failed."""
     shutil.copy(CAPTURES / "a-californium-con.pcapng", tmp_path / "x.pcapng")
-    invoke(batch.command, tmp_path / "x.pcapng", "-O", tmp_path / "ds", "--labels", "{source}.pcapng", "--engine", "native")
+    words = [tmp_path / "x.pcapng", "-O", tmp_path / "ds", "--engine", "native"]
+    assert "choose another" in str(invoke(batch.command, *words, "--labels", f"{{{name}}}.pcapng").exception)
+    assert not (tmp_path / "ds").exists()
+    (tmp_path / "x.labels.yaml").write_text(f"{name}: here\n")
+    invoke(batch.command, *words)
     (row,) = pcapstat.dataset(tmp_path / "ds").table("captures").to_table().to_pylist()
-    assert "choose another" in row["error"]
+    assert (row["outcome"], "choose another" in row["error"]) == ("failed", True)
+
+
+def test_compare_tells_which_captures_of_a_dataset_are_damaged(tmp_path: Path) -> None:
+    """As it does of captures: their lines on standard error, and exit code 4; whole ones are named nowhere. Notes count with --strict."""
+    data = (CAPTURES / "a-paho-qos1.pcapng").read_bytes()
+    for name, content in {"whole": data, "cut": data[:3001], "none": b"this is no capture"}.items():
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        (tmp_path / "runs" / f"{name}.pcapng").write_bytes(content)
+    assert invoke(batch.command, tmp_path / "runs", "-O", tmp_path / "ds").return_value == 4
+    done = invoke(comparing.command, tmp_path / "ds", "--figure", "overhead")
+    assert done.return_value == 4
+    runs = tmp_path / "runs"
+    assert [line.partition(" (")[0].partition(" inside")[0] for line in done.stderr.splitlines()] == [
+        f"pcapstat: {runs}/cut.pcapng: after frame 28: offset 3000: cut short",
+        f"pcapstat: {runs}/none.pcapng: offset 0: not a capture: it begins with 74 68 69 73",
+    ]
+    for name in ("cut", "none"):
+        (runs / f"{name}.pcapng").unlink()
+    assert invoke(batch.command, runs, "-O", tmp_path / "fine").return_value == 0
+    assert invoke(comparing.command, tmp_path / "fine").return_value == 0
+    assert invoke(comparing.command, tmp_path / "fine", "--strict").return_value == 4

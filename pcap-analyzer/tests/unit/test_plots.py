@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import click.testing
@@ -68,6 +69,17 @@ def test_a_figure_without_data_says_so(tmp_path: Path) -> None:
     refused = run(command, [str(CON), "-O", str(tmp_path / "x.gif")], standalone_mode=False)
     assert "end the name with .png" in str(refused.exception)
     assert tuple(PLOTS) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_capture_without_messages_is_a_figure_too(kind: str, tmp_path: Path) -> None:
+    """One frame of ARP: every kind tells that there is nothing to draw."""
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + struct.pack("<IIII", 1, 0, 42, 42)
+    (tmp_path / "arp.pcap").write_bytes(header + b"\xff" * 6 + b"\x02" * 6 + b"\x08\x06" + bytes(28))
+    words = [str(tmp_path / "arp.pcap"), "--kind", kind, "-O", str(tmp_path / "x.png")]
+    done = click.testing.CliRunner().invoke(command, words, standalone_mode=False)
+    assert done.exception is None
+    assert "nothing to draw" in done.stderr
 
 
 @pytest.mark.parametrize("chart", compare.CHART_NAMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click.testing
@@ -12,6 +13,8 @@ from places import CAPTURES
 import pcapstat
 from pcapstat import study_a
 from pcapstat.cli.theory import SECURITIES, command
+from pcapstat.errors import UsageError
+from pcapstat.rules.sizes import by_standard
 from pcapstat.theory import coap, mqtt
 from pcapstat.theory.envelope import around
 from pcapstat.theory.others import http2, mqtt_sn, websocket
@@ -51,7 +54,8 @@ def test_a_range_stands_where_the_standard_leaves_one() -> None:
 def test_records_are_as_packet_sizes_says() -> None:
     """TLS 1.3: content + 1 + 16 + 5; TLS 1.2 AES-GCM: 8 + content + 16 + 5; DTLS 1.2 CCM_8: 13 + 8 + content + 8; UDP, IPv4, Ethernet."""
     message = coap.message(8, [], 10)
-    added = {name: around(message, transport="udp", security=name).bytes - message.bytes for name in PROTECTIONS}
+    carriers = {name: "tcp" if name.startswith("tls") else "udp" for name in PROTECTIONS}
+    added = {name: around(message, transport=carriers[name], security=name).bytes - message.bytes for name in PROTECTIONS}
     expected = {"none": 0, "tls1.3": 22, "tls1.2-gcm": 29, "tls1.2-chacha20": 21, "dtls1.2-ccm8": 29, "dtls1.2-gcm": 37, "dtls1.3": 22}
     assert added | expected == added
     assert around(message, transport="udp", link="ethernet").bytes - message.bytes == 14 + 20 + 8
@@ -99,3 +103,81 @@ def test_the_command_prints_lines_with_their_sections() -> None:
     words = ["mqtt", "publish", "--topic", "Resource1", "--qos", "1", "--payload", "10", "--property", "Topic Alias=1", "--format", "csv"]
     done = click.testing.CliRunner().invoke(command, words, standalone_mode=False)
     assert done.exception is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        # lengths of values: RFC 7252 Table 4, and each option's section
+        (["coap", "--option", "Observe=99999999999"], "5 bytes, where the option has 0 to 3 (RFC 7641 §2)"),
+        (["coap", "--option", "Observe=abc"], "RFC 7641 §2"),
+        (["coap", "--option", "Max-Age=-1"], "RFC 7252 §5.10.5"),
+        (["coap", "--option", "ETag=000102030405060708"], "9 bytes, where the option has 1 to 8 (RFC 7252 §5.10.6)"),
+        (["coap", "--option", "ETag=xy"], "RFC 7252 §5.10.6"),
+        (["coap", "--option", "If-None-Match=1"], "RFC 7252 §5.10.8.2"),
+        (["coap", "--option", f"Uri-Path={'a' * 256}"], "256 bytes, where the option has 0 to 255"),
+        (["coap", "--option", "Block2=0/0/17"], "RFC 7959 §2.1"),
+        (["coap", "--option", "Block2=1048576/0/16"], "RFC 7959 §2.1"),
+        (["coap", "--payload", "65503"], "65508 bytes in a datagram: 65507 are the most (RFC 768, RFC 791 §3.1)"),
+        (["coap", "--payload", "65523", "--ip", "6"], "65528 bytes in a datagram: 65527 are the most (RFC 768, RFC 8200 §3)"),
+        (["coap", "--security", "tls1.3"], "RFC 8446 §1"),
+        (["coap-tcp", "--security", "dtls1.3"], "RFC 9147 §3"),
+        (["dtls", "--security", "tls1.3"], "RFC 8446 §1"),
+        (["tls", "--payload", "16385"], "16384 are the most (RFC 8446 §5.1"),
+        (["mqtt", "publish", "--topic", "a" * 65_536], "65536 bytes, where 65535 are the most (MQTT 5 §1.5.4)"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Topic Alias=65536"], "MQTT 5 §1.5.2"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Topic Alias=abc"], "no number (MQTT 5"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Payload Format Indicator=256"], "MQTT 5 §1.5.1"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Message Expiry Interval=4294967296"], "MQTT 5 §1.5.3"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Subscription Identifier=268435456"], "MQTT 5 §1.5.5"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Correlation Data=xyz"], "MQTT 5 §1.5.6"),
+        (["mqtt", "publish", "--topic", "a", "--property", "Topic Alias=1", "--mqtt-version", "3.1.1"], "MQTT 5 §2.2.2"),
+        (["mqtt", "publish", "--topic", "a", "--payload", "268435455"], "MQTT 5 §1.5.5"),
+        (["mqtt", "subscribe"], "MQTT 5 §3.8.3"),
+        (["mqtt", "unsubscribe", "--filter", ""], "MQTT 5 §3.10.3"),
+        (["mqtt-sn", "publish", "--payload", "65527"], "65536 bytes: 65535 are the most (MQTT-SN 1.2 §5.2.1)"),
+        (["http2", "foo"], "RFC 9113 §6"),
+        (["http2", "ping", "--payload", "9"], "8 bytes (RFC 9113 §6.7)"),
+        (["http2", "settings", "--payload", "7"], "RFC 9113 §6.5"),
+        (["http2", "ping", "--payload", "8", "--padding", "1"], "only DATA, HEADERS, PUSH_PROMISE"),
+        (["http2", "data", "--payload", "16777216"], "RFC 9113 §4.2"),
+    ],
+)
+def test_what_no_standard_has_is_refused(words: list[str], said: str) -> None:
+    """A usage error that names the section."""
+    done = click.testing.CliRunner().invoke(command, words, standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        # the largest that there are; sizes by hand
+        (["coap", "--token", "0", "--option", "Observe=16777215"], 4 + 1 + 3),
+        (["coap", "--token", "0", "--option", "Block2=1048575/1/1024"], 4 + 2 + 3),
+        (["coap", "--token", "0", "--payload", "65502"], 65_507),
+        (["coap", "--token", "0", "--payload", "65522", "--ip", "6"], 65_527),
+        (["mqtt", "publish", "--topic", "a" * 65_535], 1 + 3 + 2 + 65_535 + 1),
+        (["mqtt", "publish", "--topic", "a", "--property", "Topic Alias=65535"], 1 + 1 + 3 + 1 + 3),
+        (["mqtt", "publish", "--topic", "a", "--payload", "268435451"], 1 + 4 + 268_435_455),
+        (["mqtt", "subscribe", "--filter", "a"], 1 + 1 + 2 + 1 + 2 + 1 + 1),
+        (["mqtt-sn", "publish", "--payload", "65518", "--ip", "6"], 65_527),
+        (["http2", "ping", "--payload", "8"], 17),
+        (["http2", "data", "--payload", "16777215"], 9 + 16_777_215),
+        (["tls", "--payload", "16384"], 5 + 16_384 + 1 + 16),
+    ],
+)
+def test_the_largest_is_not_refused(words: list[str], count: int, tmp_path: Path) -> None:
+    """What is one less than refused."""
+    out = tmp_path / "size.json"
+    done = click.testing.CliRunner().invoke(command, [*words, "-O", str(out)], standalone_mode=False)
+    assert done.exception is None
+    assert json.loads(out.read_text())[-1]["bytes"] == str(count)
+
+
+def test_a_message_that_breaks_its_standard_has_no_specified_size() -> None:
+    """`validate --sizes` goes on: an Observe of 5 bytes (RFC 7641 §2 has 0 to 3)."""
+    row = {"is_oscore": False, "transport": "udp", "code": 69, "options": "Observe: 4294967296", "token": "", "payload_bytes": 0}
+    assert by_standard(row | {"protocol": "coap"}) == (None, None)
+    assert by_standard(row | {"protocol": "coap", "options": "Observe: 16777215"}) == (8, 8)

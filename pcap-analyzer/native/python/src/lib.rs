@@ -15,7 +15,6 @@ use pcapstat_core::share::Share;
 use pyo3::exceptions::{PyException, PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
-use std::ffi::OsString;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::time::Duration;
 
@@ -155,8 +154,8 @@ fn decode<'py>(py: Python<'py>, protocol: &str, data: &[u8], from_client: bool) 
 /// The TLS key logs embedded in captures: those ahead of the first frame, or all.
 #[pyfunction]
 #[pyo3(signature = (paths, wants_all = false))]
-fn embedded_secrets<'py>(py: Python<'py>, paths: Vec<OsString>, wants_all: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let inputs = paths.iter().map(Input::named).collect();
+fn embedded_secrets<'py>(py: Python<'py>, paths: Vec<String>, wants_all: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let inputs = paths.iter().map(|path| Input::named(path)).collect();
     let secrets = interruptible(py, move || capture::embedded_secrets(inputs, wants_all))?.map_err(|error| raise(py, &error))?;
     Ok(secrets.iter().map(|secret| PyBytes::new(py, secret)).collect())
 }
@@ -233,7 +232,7 @@ fn framing(length: Option<usize>, delimiter: Option<Vec<u8>>) -> PyResult<Framin
 /// A capture to be read, in one or several files. Each call makes one pass.
 #[pyclass(frozen)]
 struct Reader {
-    paths: Vec<OsString>,
+    paths: Vec<String>,
     /// What messages and rows call the first path, where that is a copy of what the user named.
     name: Option<String>,
     options: Options,
@@ -245,7 +244,7 @@ impl Reader {
     #[pyo3(signature = (paths, *, decode_as = vec![], stop_after = None, payload_size = None, receiver = None, mqtt_version = None, frame_length = None, frame_delimiter = None, show_payload = false, show_secrets = false, tshark = None, is_filtered = false, name = None, share = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        paths: Vec<OsString>,
+        paths: Vec<String>,
         decode_as: Vec<String>,
         stop_after: Option<u64>,
         payload_size: Option<u32>,
@@ -304,7 +303,7 @@ impl Reader {
 impl Reader {
     fn inputs(&self) -> Vec<Input> {
         let copy = self.name.iter().zip(&self.paths).map(|(name, path)| Input::Copy(name.clone(), path.into()));
-        let others = self.paths.iter().skip(usize::from(self.name.is_some())).map(Input::named);
+        let others = self.paths.iter().skip(usize::from(self.name.is_some())).map(|path| Input::named(path));
         copy.chain(others).collect()
     }
 }

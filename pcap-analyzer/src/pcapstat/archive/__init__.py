@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcapstat.archive.sources import named
 from pcapstat.archive.sums import SUMMED
 from pcapstat.errors import UsageError
 
@@ -50,6 +51,17 @@ class Dataset:
             except duckdb.IOException:
                 continue
         return connection
+
+    def damage(self) -> list[str]:
+        """Tell of each capture that is recorded as damaged or failed what happened to it, one line each, in the order of their names."""
+        rows = self.table("captures").to_table(["source", "outcome", "error"]).sort_by("source").to_pylist()
+        return [named(row["source"], row["error"]) for row in rows if row["outcome"] != "complete"]
+
+    def has_notes(self) -> bool:
+        """Whether there is anything that the captures do not show. Raises UsageError where the dataset was made without its notes."""
+        if not (self.path / "notes").is_dir():
+            raise UsageError(f"{self.path}: no table notes (run pcapstat batch again, with all tables)")
+        return bool(self.table("notes").count_rows())
 
     def receivers(self, choices: Choices | None = None) -> Iterator[Received]:
         """Return of each capture with data its labels and the figures of the session that receives the data, in the captures' order.

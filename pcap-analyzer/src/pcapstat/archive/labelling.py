@@ -14,7 +14,7 @@ from pcapstat.errors import UsageError
 from pcapstat.labels import of_path
 
 PAIR = re.compile(r"([A-Za-z]\w*)=(.*)")
-RESERVED = ("source", "capture", "sha256", "outcome", "error")
+RESERVED = ("source", "capture", "sha256", "outcome", "error", "engine", "engine_reason")
 """Columns of a dataset that no label can be."""
 
 
@@ -42,10 +42,15 @@ def labels_of(source: Source, path: Path, pattern: str | None) -> dict[str, str]
     """Return labels: those of the pattern, where one is given, then those of a file beside the capture (NAME.labels.yaml), which win."""
     labels = of_path(source.name, pattern) if pattern else {}
     labels |= beside(path) if source.member is None else {}
+    check_names(source.name, labels)
+    return labels
+
+
+def check_names(where: str, labels: Iterable[str]) -> None:
+    """Raise UsageError where a label has a name of the dataset's own, which it would hide."""
     taken = [name for name in labels if name in RESERVED]
     if taken:
-        raise UsageError(f"{source.name}: label {taken[0]} has a name of the dataset's own (choose another)")
-    return labels
+        raise UsageError(f"{where}: label {taken[0]} has a name of the dataset's own (choose another)")
 
 
 def beside(path: Path) -> dict[str, str]:

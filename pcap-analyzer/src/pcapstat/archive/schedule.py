@@ -13,7 +13,7 @@ from typing import Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.archive.work import ALL, Job, Part, Record, Share, finish, measure, process
-from pcapstat.errors import PcapstatError, ToolMissing
+from pcapstat.errors import ToolMissing
 
 CORES_OF_A_PASS = 2
 """Cores that a pass over a large capture keeps at work by itself: one thread reads, one decodes, one writes."""
@@ -85,22 +85,22 @@ def locally(job: Job, sources: Sequence[Source], workers: int | None) -> Iterato
         try:
             yield from chain.from_iterable(map(progress.records, as_completed(futures)))
         except BrokenProcessPool:
-            raise PcapstatError("a worker process was ended (run the same command again: what is complete stays)") from None
+            raise ToolMissing("a worker process was ended (run the same command again: what is complete stays)") from None
         finally:
             for future in futures:
                 future.cancel()
 
 
 def on_dask(job: Job, sources: Sequence[Source], address: str) -> Iterator[Record]:
-    """Work on a Dask cluster whose workers see the same files. Raises ToolMissing without Dask, PcapstatError without the cluster."""
+    """Work on a Dask cluster whose workers see the same files. Raises ToolMissing without Dask or without the cluster."""
     try:
         distributed: Any = importlib.import_module("dask.distributed")
     except ImportError:
         raise ToolMissing("dask: not installed (pip install 'pcapstat[dask]')") from None
     try:
         client = distributed.Client(address, timeout=10)
-    except OSError as error:
-        raise PcapstatError(f"{address}: {error} (start it with dask scheduler and dask worker)") from None
+    except (OSError, ValueError) as error:
+        raise ToolMissing(f"{address}: {error} (start it with dask scheduler and dask worker)") from None
     with client:
         progress = Progress(job, functools.partial(client.submit, pure=False, retries=RETRIES))
         futures = progress.hand_out(sources, len(client.ncores()), 1)

@@ -6,12 +6,14 @@ import glob
 import shutil
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pcapstat.errors import ToolMissing, UnreadableCapture
+from pcapstat.capture import escaped
+from pcapstat.errors import ToolMissing, UnreadableCapture, UsageError
 
 SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
 PACKED = ("", ".gz", ".zst", ".lz4")
@@ -63,6 +65,11 @@ class Source:
         return target
 
 
+def named(source: str, error: str) -> str:
+    """Return what happened to a capture, with its name."""
+    return error if error.startswith(source) else f"{source}: {error}"
+
+
 def filesystem() -> Any:
     """Return fsspec. Raises ToolMissing without it."""
     try:
@@ -90,7 +97,9 @@ def of_spec(spec: str) -> Iterator[Source]:
         yield from at_address(spec)
     elif Path(spec).is_dir():
         yield from (
-            Source(str(path), str(path)) for path in sorted(Path(spec).rglob("*")) if path.is_file() and path.name.endswith(ENDINGS)
+            Source(escaped(str(path)), str(path))
+            for path in sorted(Path(spec).rglob("*"))
+            if path.is_file() and path.name.endswith(ENDINGS)
         )
     elif Path(spec).is_file():
         yield from in_file(spec)
@@ -101,26 +110,40 @@ def of_spec(spec: str) -> Iterator[Source]:
 
 
 def in_file(path: str) -> Iterator[Source]:
-    """Return the captures of a tar or zip file, or the capture that the file is."""
+    """Return the captures of a tar or zip file, or the capture that the file is. Raises UnreadableCapture where its list is cut off."""
+    try:
+        names = members(path)
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        raise UnreadableCapture(f"{escaped(path)}: {error} (copy the archive file again)") from None
+    if names is None:
+        yield Source(escaped(path), path)
+        return
+    yield from (Source(escaped(f"{path}/{name}"), path, name) for name in sorted(names) if name.endswith(ENDINGS))
+
+
+def members(path: str) -> list[str] | None:
+    """Return the names of the files in a tar or zip file; none of a file that is no such."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as zipped:
-            names = zipped.namelist()
-    elif not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
+            return zipped.namelist()
+    if not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
-            names = [member.name for member in archive.getmembers() if member.isfile()]
-    else:
-        yield Source(path, path)
-        return
-    yield from (Source(f"{path}/{name}", path, name) for name in sorted(names) if name.endswith(ENDINGS))
+            return [member.name for member in archive.getmembers() if member.isfile()]
+    return None
 
 
 def at_address(spec: str) -> Iterator[Source]:
     """Return the captures at an address of fsspec: below it, or itself."""
     fsspec = filesystem()
+    try:
+        system, root = fsspec.core.url_to_fs(spec)
+    except ImportError as error:
+        raise ToolMissing(f"{spec}: {error} (pip install 'pcapstat[cloud]' and what is named here)") from None
+    except ValueError as error:
+        raise UsageError(f"{spec}: {error} (write for example s3://bucket/folder)") from None
     if spec.endswith(ENDINGS):
         yield Source(spec, spec)
         return
-    system, root = fsspec.core.url_to_fs(spec)
     for path in sorted(system.find(root)):
         if path.endswith(ENDINGS):
             address = system.unstrip_protocol(path)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pcapstat.archive.sources import Source
-from pcapstat.errors import PcapstatError
+from pcapstat.engines import Choice
+from pcapstat.errors import PcapstatError, ToolMissing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
 
-LAYOUT = 2
+LAYOUT = 3
 """Number of the way in which captures are written; one that was written in another way is done again."""
 QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
 SMALL = 10_000
@@ -44,6 +45,20 @@ class Job:
     split_bytes: int = 0
     """Captures larger than this are shared among workers; 0 for none. Rows do not depend on it."""
 
+    def check(self) -> None:
+        """Raise UsageError where no capture could be measured by these options: before any is touched."""
+        from pcapstat.archive.labelling import check_names
+        from pcapstat.capture import open as open_capture
+        from pcapstat.engines.tshark import key_log
+        from pcapstat.labels import compiled
+
+        capture = open_capture("-", **dict(self.options))
+        if capture.wanted_engine != "native":
+            for path in capture.secrets.keylog:
+                key_log(path)
+        if self.labels is not None:
+            check_names(f"--labels {self.labels}", compiled(self.labels).groupindex)
+
     def fingerprint(self) -> str:
         """Return what tells this job from one with other options."""
         return hashlib.sha256(json.dumps([LAYOUT, self.tables, self.options, self.labels], default=str).encode()).hexdigest()
@@ -51,7 +66,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Record:
-    """What became of a capture: complete, damaged (figures of what is there), or failed."""
+    """What became of a capture: complete, damaged (figures of what is there), or failed; by which engine, and why by that."""
 
     source: str
     stamp: str
@@ -59,6 +74,10 @@ class Record:
     job: str
     outcome: str
     error: str
+    engine: str
+    engine_reason: str
+    lacks_tool: bool
+    """Whether it is so for want of a program: it failed, or tshark would have opened what is encrypted in it."""
     labels: Mapping[str, str]
     files: Mapping[str, int]
     """Bytes of each file of the dataset that holds the capture: after a loss of power a file may be there and not whole."""
@@ -74,19 +93,33 @@ def record_path(job: Job, source: Source) -> Path:
     return Path(job.dataset) / RECORDS / f"{identity(source)}.json"
 
 
-def is_done(job: Job, source: Source) -> bool:
-    """Whether a capture is as its record says, and all its files are there. Where the stamp differs its content decides."""
+def done(job: Job, source: Source) -> Record | None:
+    """Return the record of a capture that is as it says, with all its files there; none where it is to be measured."""
     try:
         told = json.loads(record_path(job, source).read_text())
     except (OSError, ValueError):
-        return False
-    if told.get("job") != job.fingerprint() or not all(has_bytes(Path(job.dataset) / name, size) for name, size in told["files"].items()):
-        return False
-    if told["stamp"] and told["stamp"] == source.stamp():
+        return None
+    if told.get("job") != job.fingerprint():
+        return None
+    record = Record(**told)
+    are_whole = all(has_bytes(Path(job.dataset) / name, size) for name, size in record.files.items())
+    return record if are_whole and not is_worth_another(record) and is_unchanged(record, source) else None
+
+
+def is_worth_another(record: Record) -> bool:
+    """Whether it may go better now: what failed for want of a tool is tried again, what was read without tshark once that is there."""
+    from pcapstat.capture import missing
+
+    return record.lacks_tool and (record.outcome == "failed" or missing() is None)
+
+
+def is_unchanged(record: Record, source: Source) -> bool:
+    """Whether a capture is what it was when it was measured. Where the stamp differs its content decides."""
+    if record.stamp and record.stamp == source.stamp():
         return True
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
         try:
-            return bool(told["sha256"] == digest(source.fetch(Path(folder))))
+            return bool(record.sha256 == digest(source.fetch(Path(folder))))
         except (OSError, PcapstatError):
             return False
 
@@ -116,11 +149,14 @@ SHARED = ("messages", "exchanges")
 
 @dataclass(frozen=True)
 class Part:
-    """What became of a share."""
+    """What became of a share; fields as in Record."""
 
     sha256: str
     outcome: str
     error: str
+    engine: str
+    engine_reason: str
+    lacks_tool: bool
     labels: Mapping[str, str]
     files: tuple[str, ...]
 
@@ -143,12 +179,17 @@ def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
     worst = max(parts, key=lambda part: OUTCOMES.index(part.outcome))
     first = parts[0]
     files = [name for part in parts for name in part.files]
-    files.append(capture_row(job, source, first.sha256, first.labels, worst.outcome, worst.error))
+    told = {"sha256": first.sha256, "outcome": worst.outcome, "error": worst.error}
+    told |= {"engine": first.engine, "engine_reason": first.engine_reason}
+    files.append(capture_row(job, source, told, first.labels))
     sizes = {name: (Path(job.dataset) / name).stat().st_size for name in files}
     for path in Path(job.dataset).glob(f"*/capture={identity(source)}/part*.parquet"):
         if str(path.relative_to(job.dataset)) not in sizes:
             path.unlink()
-    record = Record(source.name, source.stamp(), first.sha256, job.fingerprint(), worst.outcome, worst.error, first.labels, sizes)
+    lacks_tool = any(part.lacks_tool for part in parts)
+    record = Record(
+        source=source.name, stamp=source.stamp(), job=job.fingerprint(), **told, lacks_tool=lacks_tool, labels=first.labels, files=sizes
+    )
     whole(record_path(job, source), lambda file: file.write(json.dumps(asdict(record), indent=1, sort_keys=True).encode()))
     return record
 
@@ -160,34 +201,43 @@ def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
 
     labels: dict[str, str] = {}
     files: list[str] = []
-    sha256, outcome, error = "", "complete", ""
+    sha256, outcome, error, lacks_tool = "", "complete", "", False
+    engine = Choice("", "")
     try:
         path = source.fetch(folder)
         sha256 = digest(path)
         labels = labels_of(source, path, job.labels)
-        capture = open_capture(path, **dict(job.options))
+        capture = open_capture(path, name=source.name, **dict(job.options))
+        engine, lacks_tool = capture.engine, is_makeshift(capture)
         sums = capture.sums()
         labels = commented(sums.captures) | labels
-        damage = written(job, source, share, capture, sums, labels, files)
-        if damage:
-            outcome, error = "damaged", "; ".join(damage).replace(str(path), source.name)
+        written(job, source, share, capture, sums, labels, files)
+        if capture.damage:
+            outcome, error = "damaged", "; ".join(capture.damage)
     except (PcapstatError, OSError, EOFError) as failure:
-        outcome, error = "failed", str(failure)
+        outcome, error, lacks_tool = "failed", str(failure), isinstance(failure, ToolMissing)
     except Exception as failure:
         # one capture never stops the others; what happened is told
         outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-    return Part(sha256, outcome, error, labels, tuple(files))
+    return Part(sha256, outcome, error, engine.name, engine.reason, lacks_tool, labels, tuple(files))
+
+
+def is_makeshift(capture: Capture) -> bool:
+    """Whether the native engine reads a capture only because tshark is not there."""
+    from pcapstat.engines import choose
+
+    return capture.engine.name == "native" and choose(capture.wanted_engine, capture.paths, capture.secrets, capture.words).name == "tshark"
 
 
 def written(
     job: Job, source: Source, share: Share, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]
-) -> list[str]:
-    """Write the tables: those of sums from their one pass, each other from a pass of its own. Returns what damaged the capture."""
+) -> None:
+    """Write the tables: those of sums from their one pass, each other from a pass of its own."""
     import pyarrow as pa
 
     from pcapstat.archive.sums import SUMMED, batches, schema
+    from pcapstat.capture import stopping
 
-    damage = [told["damage"] for told in sums.captures if told["damage"]]
     is_small = sums.messages <= SMALL
     for table in job.tables:
         if share.index and table not in SHARED:
@@ -198,9 +248,8 @@ def written(
         part = share if table in SHARED else ALL
         stream = capture.table(table, (part.index, part.count) if part.count > 1 else None).stream()
         reader = pa.RecordBatchReader.from_stream(stream)
-        files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, is_small), part))
-        damage += [line for line in stream.damage if line not in damage]
-    return damage
+        with stopping(stream):
+            files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, is_small), part))
 
 
 def rows_of(
@@ -228,12 +277,12 @@ def rows_of(
     return write
 
 
-def capture_row(job: Job, source: Source, sha256: str, labels: Mapping[str, str], outcome: str, error: str) -> str:
+def capture_row(job: Job, source: Source, told: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """Write the capture's own row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    row = {"source": source.name, "sha256": sha256, "outcome": outcome, "error": error, **labels}
+    row = {"source": source.name, **told, **labels}
     table = pa.table({name: pa.array([value], pa.string()) for name, value in row.items()})
     return partition(job, source, "captures", lambda file: pq.write_table(table, file, **QUICKLY_PACKED))
 

@@ -41,8 +41,8 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     goes on where it was; a second run does only what changed.
     """
     from pcapstat.archive.schedule import locally, on_dask
-    from pcapstat.archive.sources import listed
-    from pcapstat.archive.work import Job, is_done
+    from pcapstat.archive.sources import listed, named
+    from pcapstat.archive.work import Job, done
 
     workers, scheduler, split = (options.pop(name) for name in ("workers", "scheduler", "split"))
     wanted = tuple(name.strip() for name in tables.split(","))
@@ -51,15 +51,30 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
         raise errors.UsageError(f"--tables {tables}: no table {', '.join(unknown)} (there are: {', '.join(TABLE_NAMES)})")
     told = tuple(sorted((name, list(value) if isinstance(value, tuple) else value) for name, value in options.items()))
     job = Job(str(Path(output).resolve()), wanted, told, labels, split * 1_000_000)
+    job.check()
     sources = listed(list(archives))
-    todo = [source for source in sources if not (resume and is_done(job, source))]
+    known = {source: done(job, source) if resume else None for source in sources}
+    todo = [source for source, record in known.items() if record is None]
+    unchanged = Counter(record.outcome for record in known.values() if record is not None)
     outcomes: Counter[str] = Counter()
-    done: Iterator[Record] = on_dask(job, todo, scheduler) if scheduler else locally(job, todo, workers)
-    with click.progressbar(done, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
+    records: Iterator[Record] = on_dask(job, todo, scheduler) if scheduler else locally(job, todo, workers)
+    with click.progressbar(records, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
         for record in bar:
             outcomes[record.outcome] += 1
             if record.error:
-                click.echo(f"pcapstat: {record.source}: {record.error}", err=True)
-    summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "nothing to do"
-    click.echo(f"{len(sources)} captures: {summary}, {len(sources) - len(todo)} unchanged", err=True)
-    return errors.EXIT_DAMAGED if outcomes["failed"] or outcomes["damaged"] else errors.EXIT_FINE
+                click.echo(f"pcapstat: {named(record.source, record.error)}", err=True)
+    click.echo(
+        f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
+    )
+    return errors.EXIT_DAMAGED if (outcomes + unchanged).keys() - {"complete"} else errors.EXIT_FINE
+
+
+def listing(outcomes: Counter[str]) -> str:
+    """Write how often each outcome was."""
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+
+
+def faulty(unchanged: Counter[str]) -> str:
+    """Tell how many captures that were not touched are recorded as damaged or failed, and where the reasons are."""
+    rest = Counter({outcome: count for outcome, count in unchanged.items() if outcome != "complete"})
+    return f" (of these {listing(rest)}: the table captures tells why)" if rest else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, destination, output_options
 from pcapstat.cli.plot import image_suffix, save
+from pcapstat.cli.several import Several
 from pcapstat.metrics.sessions import Choices
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def command(
     Cliff's delta and Mann-Whitney's p, Holm corrected. across: who is better over all other labels (Study A's "negligible", "irregular").
     """
     suffix = image_suffix("--plot", plot) if plot else ""
-    runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), dict(options))]
+    several = Several(options)
+    runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), several)]
     if not runs:
         raise errors.UsageError("no run with data (name captures that carry data messages)")
     keys = [key.strip() for key in by.split(",")] if by else [key for key in runs[0].labels if key != "round"]
@@ -87,7 +88,7 @@ def command(
         write(rows, chosen_format(form, output), file)
     if plot or data:
         picture(runs, figures or USUAL, keys, chart, plot, suffix, data)
-    return errors.EXIT_FINE
+    return several.leave()
 
 
 def picture(
@@ -105,36 +106,42 @@ def picture(
             table.to_csv(file, index=False)
 
 
-def runs_of(path: str, labels: str | None, choices: Choices, options: dict[str, Any]) -> list[Run]:
+def runs_of(path: str, labels: str | None, choices: Choices, several: Several) -> list[Run]:
     """Measure one capture, or take the runs of a dataset; a capture without data is named and left out."""
     from pcapstat.compare import measured
     from pcapstat.labels import of_path
 
     if Path(path).is_dir():
-        return runs_of_dataset(path, choices, ("labels", *options))
-    run = measured(opened((path,) if path else (), (), options), of_path(path, labels), choices)
+        return runs_of_dataset(path, choices, several)
+    with several.opened(path) as capture:
+        run = measured(capture, of_path(path, labels), choices)
     if run is None:
         click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
         return []
     return [run]
 
 
-def runs_of_dataset(path: str, choices: Choices, asked: Iterable[str]) -> list[Run]:
+def runs_of_dataset(path: str, choices: Choices, several: Several) -> list[Run]:
     """Return the runs of a dataset; their labels are the dataset's, or run and round from the names of its captures where it has none.
 
-    Raises UsageError where the user `asked` for something that says how captures are read: that was chosen when the dataset was made.
+    Raises UsageError where the user asked for something that says how captures are read: that was chosen when the dataset was made.
     """
-    from pcapstat.archive import Dataset
+    from pcapstat.archive import dataset
     from pcapstat.compare import Run
     from pcapstat.labels import of_path
 
     context = click.get_current_context()
-    told = [name for name in asked if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    asked = {"labels", *several.options} - {"strict"}
+    told = [name for name in sorted(asked) if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if told:
         raise errors.UsageError(
             f"--{told[0].replace('_', '-')} says how captures are read (give it to pcapstat batch; {path} is a dataset)"
         )
-    return [Run(each.source, each.labels or of_path(each.source, None), each.session) for each in Dataset(path).receivers(choices)]
+    measured = dataset(path)
+    runs = [Run(each.source, each.labels or of_path(each.source, None), each.session) for each in measured.receivers(choices)]
+    several.damage.append(measured.damage())
+    several.has_notes |= several.is_strict and measured.has_notes()
+    return runs
 
 
 def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, wanted: str) -> list[dict[str, Any]]:

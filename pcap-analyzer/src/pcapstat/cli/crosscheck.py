@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, destination, output_options
+from pcapstat.cli.several import Several
 
 
 @click.command("crosscheck")
@@ -22,10 +22,14 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
     """
     import pyarrow as pa
 
-    from pcapstat.crosscheck import Difference
+    from pcapstat.crosscheck import Difference, differences
     from pcapstat.formats import FORMATS
 
-    found = [difference for path in [*read, *files] or [""] for difference in checked(path, options)]
+    several = Several(options)
+    found: list[Difference] = []
+    for path in [*read, *files] or [""]:
+        with several.opened(path) as capture:
+            found += differences(capture)
     unexplained = [difference for difference in found if difference.explanation is None]
     rows = [asdict(difference) for difference in (found if shows_all else unexplained)]
     names = {field: pa.int64() if kind == "int" else pa.string() for field, kind in Difference.__annotations__.items()}
@@ -33,13 +37,4 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
     with destination(output) as file:
         FORMATS[chosen_format(form, output)](table, file, [])
     click.echo(f"{len(found)} differences, {len(found) - len(unexplained)} of them explained", err=True)
-    return errors.EXIT_CHECK_FAILED if unexplained else errors.EXIT_FINE
-
-
-def checked(path: str, options: dict[str, Any]) -> list[Any]:
-    """Return what differs in one capture. A pipe is kept in a file, since two programs read it."""
-    from pcapstat.crosscheck import differences
-    from pcapstat.spool import kept
-
-    with kept(path) as file:
-        return list(differences(opened((file,) if file else (), (), dict(options))))
+    return several.leave(has_failed=bool(unexplained))

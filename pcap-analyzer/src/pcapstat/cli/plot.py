@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import capture_options, destination, opened
+from pcapstat.cli.options import capture_options, destination
+from pcapstat.cli.several import Several
 from pcapstat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ IMAGES = ("png", "svg", "pdf")
 @click.option("--title", help="A title.")
 def command(
     files: tuple[str, ...], read: tuple[str, ...], kind: str, output: str | None, data: str | None, title: str | None, **options: Any
-) -> None:
+) -> int:
     """Draw a figure of one capture or several: rate over time, delays, overhead by layer, sizes against theory, sequence, retransmissions.
 
     Colours can be told apart by colour-blind people; axes have units; --data writes the table that was drawn.
@@ -34,10 +36,12 @@ def command(
     suffix = image_suffix("-O", output)
     from pcapstat.plots import PLOTS
 
-    paths = [*read, *files] or [""]
-    captures = [opened((path,) if path else (), (), dict(options)) for path in paths]
     tidy_of, draw, _ = PLOTS[kind]
-    tidy = tidy_of(captures)
+    several = Several(options)
+    with contextlib.ExitStack() as stack:
+        tidy = tidy_of([stack.enter_context(several.opened(path)) for path in [*read, *files] or [""]])
+    if tidy.empty:
+        click.echo(f"pcapstat: {output}: nothing to draw (pcapstat summarize tells what the captures hold)", err=True)
     figure = draw(tidy)
     if title:
         figure.suptitle(title)
@@ -45,6 +49,7 @@ def command(
     if data:
         with destination(data) as file:
             tidy.to_csv(file, index=False)
+    return several.leave()
 
 
 def image_suffix(option: str, output: str | None) -> str:

@@ -9,16 +9,17 @@ from typing import IO, Any
 import click
 
 from pcapstat import __version__, errors
-from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, destination, opened
+from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, destination
+from pcapstat.cli.several import Several
 
+REPORTS = ("sarif", "junit")
+"""Formats of violations, for other programs."""
 FAIL_ON = {"error": {"error"}, "warning": {"error", "warning"}, "note": {"error", "warning", "note"}, "never": set()}
 
 
 @click.command("validate")
 @capture_options
-@click.option(
-    "--format", "form", type=click.Choice([*FORMAT_NAMES, "sarif", "junit"]), help="Format; else by the output's suffix, else table."
-)
+@click.option("--format", "form", type=click.Choice([*FORMAT_NAMES, *REPORTS]), help="Format; else by the output's suffix, else table.")
 @click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
 @click.option(
     "--fail-on", type=click.Choice(list(FAIL_ON)), default="warning", show_default=True, help="Least severity that makes the exit code 1."
@@ -35,11 +36,14 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
     fail_on, lists_sizes, lists_rules = options.pop("fail_on"), options.pop("sizes"), options.pop("lists_rules")
     rules = [{"id": rule.id, "severity": rule.severity, "source": rule.source, "text": rule.text} for rule in RULES]
     form = chosen_format(form, output)
+    if form in REPORTS and (lists_rules or lists_sizes):
+        raise errors.UsageError(f"--format {form} is for violations (leave {'--rules' if lists_rules else '--sizes'} out)")
+    several, seen = Several(options), set[str]()
     with destination(output) as file:
         if lists_rules:
             write(rules, list(rules[0]), form, file)
             return errors.EXIT_FINE
-        rows = list(judged([*read, *files], options, lists_sizes))
+        rows = list(judged([*read, *files], several, seen, lists_sizes))
         if form == "sarif":
             from pcapstat.formats.reports import sarif
 
@@ -51,39 +55,48 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
         else:
             write(rows, SIZE_COLUMNS if lists_sizes else COLUMNS, form, file)
     if lists_sizes:
-        return errors.EXIT_CHECK_FAILED if any(row["specified"] not in {None, row["observed"]} for row in rows) else errors.EXIT_FINE
-    kinds = len({row["rule"] for row in rows})
-    click.echo(f"{len(rows)} violation{'s'[len(rows) == 1 :]} of {kinds} rule{'s'[kinds == 1 :]}", err=True)
-    return errors.EXIT_CHECK_FAILED if any(row["severity"] in FAIL_ON[fail_on] for row in rows) else errors.EXIT_FINE
+        return several.leave(has_failed=any(row["specified"] not in {None, row["observed"]} for row in rows))
+    broken = len({row["rule"] for row in rows})
+    click.echo(
+        ", ".join([counted(len(rows), "violation") + (f" of {counted(broken, 'rule')}" if broken else ""), tried_of(seen)]), err=True
+    )
+    return several.leave(has_failed=any(row["severity"] in FAIL_ON[fail_on] for row in rows))
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count} {noun}{'s'[count == 1 :]}"
+
+
+def tried_of(seen: set[str]) -> str:
+    """Say how many rules were tried: those of the protocols that the captures hold."""
+    from pcapstat.rules import tried
+
+    return f"{counted(len(tried(seen)), 'rule')} tried"
 
 
 COLUMNS = ["rule", "severity", "session", "frame", "explanation", "file", "filter", "text", "source"]
 SIZE_COLUMNS = ["session", "frame", "kind", "observed", "specified", "minimal", "file"]
 
 
-def judged(paths: list[str], options: dict[str, Any], lists_sizes: bool) -> Iterator[dict[str, Any]]:
-    """Judge each capture by itself. Standard input is kept in a file, since two passes are made."""
+def judged(paths: list[str], several: Several, seen: set[str], lists_sizes: bool) -> Iterator[dict[str, Any]]:
+    """Judge each capture by itself; `seen` becomes the protocols of the messages that were judged."""
     from pcapstat.rules import judge
     from pcapstat.rules.sizes import sizes
-    from pcapstat.spool import kept
 
     for path in paths or [""]:
-        with kept(path) as file:
-            capture = opened((file,) if file else (), (), dict(options))
-            if lists_sizes:
-                found: Iterable[Any] = sizes(rows_of(capture.messages))
-            else:
-                found = judge(rows_of(capture.messages), rows_of(capture.notes))
+        with several.opened(path) as capture:
+            messages = noting(capture.messages.rows(), seen)
+            found: Iterable[Any] = sizes(messages) if lists_sizes else judge(messages, capture.notes.rows())
             for row in found:
                 yield asdict(row) | {"file": path}
 
 
-def rows_of(table: Any) -> Iterator[dict[str, Any]]:
-    """Return a table's rows one by one."""
-    import pyarrow as pa
-
-    for batch in pa.RecordBatchReader.from_stream(table):
-        yield from batch.to_pylist()
+def noting(messages: Iterator[dict[str, Any]], seen: set[str]) -> Iterator[dict[str, Any]]:
+    """Return messages as they are, and take note of their protocols."""
+    for message in messages:
+        seen.add(message["protocol"])
+        yield message
 
 
 def write(rows: list[dict[str, Any]], columns: list[str], form: str, file: IO[bytes]) -> None:

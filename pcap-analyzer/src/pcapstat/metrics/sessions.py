@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from pcapstat import _native
 from pcapstat.engines import Choice
+from pcapstat.errors import UsageError
 from pcapstat.metrics.statistics import Times, ratio, seconds, times
 from pcapstat.schema import PARTS
 
@@ -29,11 +30,24 @@ Parts = dict[str, int]
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user chose about figures."""
+    """What the user chose about figures. Raises UsageError for a name that is none of them.
+
+    `layer` is where bytes are counted: "frame", "ip", "transport" (the UDP or TCP payload), "security" (what is inside the (D)TLS records)
+    or "application" (the protocol's own bytes). `time1` is what ΔTime begins with: the first message of the "application", of the
+    "security" handshake or of the "transport"; None takes the innermost that the capture shows. `transport_control` counts frames without
+    a message (SYN, bare ACK) as overhead.
+    """
 
     layer: str = "frame"
     time1: str | None = None
     transport_control: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse names that are none."""
+        if self.layer not in LAYERS:
+            raise UsageError(f"layer {self.layer!r}: no layer (there are: {', '.join(LAYERS)})")
+        if self.time1 not in (None, *TIME1):
+            raise UsageError(f"time1 {self.time1!r}: no Time1 (there are: {', '.join(TIME1)})")
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,20 @@ PALETTE = "colorblind"
 def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.DataFrame:
     """Return columns of a table of several captures, with the capture's name and seconds since its first row in `time_s`."""
     import pandas as pd
-    import pyarrow as pa
 
     frames = []
     for capture in captures:
-        frame = pa.table(capture.table(table)).select(list(columns)).to_pandas()
-        frame["capture"] = PurePath(capture.paths[0]).name.split(".")[0]
+        frame = capture.table(table).to_arrow().select(list(columns)).to_pandas()
+        frame["capture"] = name_of(capture)
         if "time_ns" in columns:
             frame["time_s"] = (frame["time_ns"] - frame["time_ns"].min()) / 1e9
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
+
+
+def name_of(capture: Capture) -> str:
+    """Return what a figure calls a capture: the name of its file without the ending."""
+    return PurePath(capture.name or capture.paths[0]).name.split(".")[0]
 
 
 def axes(width: float = 7.0, height: float = 4.0, **options: Any) -> tuple[Figure, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pcapstat.plots import base
@@ -21,7 +20,7 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
 
     rows = []
     for capture in captures:
-        name = PurePath(capture.paths[0]).name.split(".")[0]
+        name = base.name_of(capture)
         for session in capture.summary().sessions.largest(12):
             parts = {**session.overhead_by_part_bytes, "data": session.data_bytes}
             rows += [{"capture": name, "session": session.session, "part": part, "bytes": count} for part, count in parts.items() if count]

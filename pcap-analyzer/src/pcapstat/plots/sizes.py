@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 def table(captures: Sequence[Capture]) -> pd.DataFrame:
     """Return a row a message and size: kind, which (observed, specified, minimal), bytes. CoAP messages and MQTT control packets."""
     import pandas as pd
-    import pyarrow as pa
 
     from pcapstat.rules.sizes import sizes
 
-    found = [size for capture in captures for size in sizes(iter(pa.table(capture.messages).to_pylist()))]
+    found = [size for capture in captures for size in sizes(capture.messages.rows())]
     rows = [{"kind": size.kind, "observed": size.observed, "specified": size.specified, "minimal": size.minimal} for size in found]
     frame = pd.DataFrame(rows, columns=["kind", "observed", "specified", "minimal"])
     return frame.melt(["kind"], var_name="which", value_name="bytes").dropna().reset_index(drop=True)

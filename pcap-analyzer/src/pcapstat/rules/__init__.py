@@ -23,6 +23,12 @@ LOSSY = {"dropped", "damaged"}
 """Notes of captures that lack frames of any session."""
 
 
+def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules that messages of these protocols are held against."""
+    modules = list(dict.fromkeys(PROTOCOLS[name] for name in sorted(protocols) if name in PROTOCOLS))
+    return (MALFORMED, *(rule for module in modules for rule in module.RULES))
+
+
 def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
     """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged."""
     told = [(note["note"], note["session"]) for note in notes]
@@ -66,4 +72,4 @@ def violation(rule: Rule, message: Message, explanation: str) -> Violation:
     )
 
 
-__all__ = ["RULES", "SEVERITIES", "Rule", "Violation", "judge"]
+__all__ = ["RULES", "SEVERITIES", "Rule", "Violation", "judge", "tried"]

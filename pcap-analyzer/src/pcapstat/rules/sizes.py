@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pcapstat.errors import UsageError
 from pcapstat.rules.rule import Message
 from pcapstat.theory import coap, mqtt
 
@@ -38,9 +39,17 @@ def sizes(messages: Iterator[Message]) -> Iterator[Sizes]:
             continue
         if message["protocol"] in {"coap", "mqtt"} and not message["malformed"] and not message["is_truncated"]:
             observed = observed_bytes(message)
-            specified, minimal = of_coap(message) if message["protocol"] == "coap" else of_mqtt(message)
+            specified, minimal = by_standard(message)
             kind = f"{message['kind']} {message['variant']}".strip()
             yield Sizes(message["file"] or "", message["session"], message["frame"], kind, observed, specified, minimal)
+
+
+def by_standard(message: Message) -> tuple[int | None, int | None]:
+    """Return specified and minimal size; none where the message says what its standard does not allow, or its columns are ambiguous."""
+    try:
+        return of_coap(message) if message["protocol"] == "coap" else of_mqtt(message)
+    except UsageError:
+        return None, None
 
 
 def observed_bytes(message: Message) -> int:

@@ -10,6 +10,8 @@ from pcapstat.synth.handshake import Flight, flights
 from pcapstat.synth.records import Layer
 from pcapstat.synth.run import Saying, sayings
 from pcapstat.synth.scenario import Scenario
+from pcapstat.theory.envelope import check_datagram
+from pcapstat.theory.security import check
 
 START_S = 1_700_000_000
 MSS, STEP_MS, INTERACTIVE = 1448, 1e-3, 3
@@ -102,10 +104,13 @@ class Talk:
         self.frames.append(packet)
 
     def say(self, saying: Saying) -> None:
-        """Send a message."""
+        """Send a message. Raises UsageError where it does not fit a record or a datagram."""
         if not self.is_open:
             self.open(saying.time_ms)
-        self.send(saying.time_ms, saying.from_client, self.layers[saying.from_client].around(saying.content))
+        check(self.scenario.security, self.scenario.transport, len(saying.content))
+        data = self.layers[saying.from_client].around(saying.content)
+        check_datagram(self.scenario.transport, self.scenario.ip, len(data))
+        self.send(saying.time_ms, saying.from_client, data)
 
     def send(self, time_ms: float, from_client: bool, data: bytes) -> None:
         """Send bytes: in a datagram, or in segments that the peer acknowledges."""

@@ -10,7 +10,7 @@ from pcapstat.theory.mqtt import variable_bytes
 
 def option_value(name: str, value: str) -> bytes:
     """Return an option's value (RFC 7252 §3.2)."""
-    form = coap.known(name)[1]
+    form = coap.known(name).format
     if form == "uint":
         return int(value or 0).to_bytes(coap.value_bytes(name, value), "big")
     return bytes.fromhex(value) if form == "opaque" else value.encode()
@@ -20,7 +20,7 @@ def coap_options(options: Sequence[tuple[str, str]]) -> bytes:
     """Encode options in the order of their numbers (RFC 7252 §3.1)."""
     out, before = b"", 0
     for name, value in options:
-        number, encoded = coap.known(name)[0], option_value(name, value)
+        number, encoded = coap.known(name).number, option_value(name, value)
         delta, delta_more = extended(number - before)
         length, length_more = extended(len(encoded))
         out += bytes([delta << 4 | length]) + delta_more + length_more + encoded

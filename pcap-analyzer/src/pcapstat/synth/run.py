@@ -49,11 +49,11 @@ def is_lost_for_good(scenario: Scenario, number: int) -> bool:
 
 
 def coap_message(kind: int, code: int, message_id: int, token: bytes, options: list[tuple[str, str]], content: bytes = b"") -> bytes:
-    """Encode a CoAP message (RFC 7252 §3); options by name, as the size model knows them."""
+    """Encode a CoAP message (RFC 7252 §3); options by name, as the size model knows them. Message IDs begin anew behind 65,535."""
     from pcapstat.synth.encode import coap_options
 
-    head = bytes([1 << 6 | kind << 4 | len(token), code]) + message_id.to_bytes(2, "big") + token
-    ordered = sorted(options, key=lambda option: coap_sizes.known(option[0])[0])
+    head = bytes([1 << 6 | kind << 4 | len(token), code]) + (message_id % 2**16).to_bytes(2, "big") + token
+    ordered = sorted(options, key=lambda option: coap_sizes.known(option[0]).number)
     return head + coap_options(ordered) + (b"\xff" + content if content else b"")
 
 

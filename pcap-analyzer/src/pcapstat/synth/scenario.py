@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pcapstat.errors import UsageError
 from pcapstat.synth import SCENARIOS, shipped
+from pcapstat.theory.coap import value_bytes
+from pcapstat.theory.envelope import check_datagram
+from pcapstat.theory.security import PROTECTIONS
+from pcapstat.theory.security import check as check_security
 
 PATTERNS = {"coap": ("observe", "get"), "mqtt": ("publish",), "tcp": ("stream",), "websocket": ("stream",), "mqtt-sn": ("publish",)}
 """What can be sent by each protocol: a notification or a response each, a PUBLISH over the broker to a subscriber, a message each."""
 PORTS = {"coap": 5683, "mqtt": 1883, "tcp": 8080, "websocket": 8080, "mqtt-sn": 1883}
+RANGES: dict[str, tuple[float, float]] = {
+    "qos": (0, 2),
+    # each message has an identifier of 16 bits of its own
+    "count": (1, 65_535),
+    "payload_bytes": (0, 16_000_000),
+    "interval_ms": (0, 86_400_000),
+    "rtt_ms": (0, 86_400_000),
+    "token_bytes": (0, 8),
+    "confirm_every": (0, 65_535),
+    "certificate_bytes": (1, 16_000),
+    "tickets": (0, 100),
+    "ack_timeout_ms": (0, 86_400_000),
+    "rto_ms": (0, 86_400_000),
+    "delayed_ack_ms": (0, 86_400_000),
+}
+"""The least and most of each number; a day is the longest time."""
+WORDS: dict[str, tuple[object, ...]] = {
+    "kind": ("CON", "NON"),
+    "security": tuple(PROTECTIONS),
+    "link": ("ethernet", "raw"),
+    "ip": (4, 6),
+}
+"""What can be written for each key that takes one of a few."""
+MOST_NAME_BYTES = 255
+"""Of a resource: a Uri-Path's (RFC 7252 §5.10.1). Of a key's name: what fits beside the rest of a flight."""
 TRANSPORTS = {"coap": "udp", "mqtt": "tcp", "tcp": "tcp", "websocket": "tcp", "mqtt-sn": "udp"}
 
 
@@ -84,14 +114,58 @@ def checked(name: str, given: Any) -> Scenario:
     unknown = sorted(set(given) - known - {"description"})
     if unknown:
         raise UsageError(f"{name}: no key {', '.join(unknown)} (there are: {', '.join(sorted(known))})")
-    if given["protocol"] not in PATTERNS:
+    if given["protocol"] not in tuple(PATTERNS):
         raise UsageError(f"{name}: no protocol {given['protocol']} (there are: {', '.join(PATTERNS)})")
     values = {key: value for key, value in given.items() if key in known}
-    values["options"] = tuple((str(key), str(value)) for key, value in dict(values.get("options") or {}).items())
-    values["loss"] = tuple(values.get("loss") or ())
+    values["options"] = options_of(name, values.get("options") or {})
+    values["loss"] = loss_of(name, values.get("loss") or [])
     values.setdefault("pattern", PATTERNS[given["protocol"]][0])
     if values["pattern"] not in PATTERNS[given["protocol"]]:
         raise UsageError(
             f"{name}: {given['protocol']} has no pattern {values['pattern']} (there are: {', '.join(PATTERNS[given['protocol']])})"
         )
-    return Scenario(**values)
+    for field in dataclasses.fields(Scenario):
+        if field.name in values and field.name not in {"protocol", "options", "loss"}:
+            check_value(name, field.name, values[field.name], type(field.default))
+    scenario = Scenario(**values)
+    check_security(scenario.security, scenario.transport, scenario.payload_bytes)
+    check_datagram(scenario.transport, scenario.ip, scenario.payload_bytes)
+    return scenario
+
+
+def options_of(name: str, given: Any) -> tuple[tuple[str, str], ...]:
+    """Return CoAP options. Raises UsageError where one cannot be."""
+    if not isinstance(given, dict):
+        raise UsageError(f"{name}: options: no names with values (write for example options: {{Uri-Query: a=1}})")
+    options = tuple((str(key), str(value)) for key, value in given.items())
+    try:
+        for option, value in options:
+            value_bytes(option, value)
+    except UsageError as error:
+        raise UsageError(f"{name}: options: {error}") from None
+    return options
+
+
+def loss_of(name: str, given: Any) -> tuple[int, ...]:
+    """Return the numbers of the lost messages. Raises UsageError where they are none."""
+    if not isinstance(given, list) or not all(type(number) is int and number > 0 for number in given):
+        raise UsageError(f"{name}: loss: {given}: no numbers of messages, from 1 on (write for example loss: [5, 17])")
+    return tuple(given)
+
+
+def check_value(name: str, key: str, value: Any, wanted: type) -> None:
+    """Raise UsageError where the value of a key is not of its type, or not one that it can have. A number with a point may lack it."""
+    is_typed = type(value) is wanted or (wanted is float and type(value) is int)
+    if not is_typed or (wanted is float and not math.isfinite(value)):
+        raise UsageError(f"{name}: {key}: {value}: {TYPES[wanted]} stands here")
+    if key in WORDS and value not in WORDS[key]:
+        raise UsageError(f"{name}: {key}: {value}: none of {', '.join(map(str, WORDS[key]))}")
+    least, most = RANGES.get(key, (-math.inf, math.inf))
+    if wanted in {int, float} and not least <= value <= most:
+        raise UsageError(f"{name}: {key}: {value}: a number from {least} to {most} stands here")
+    if wanted is str and len(value.encode()) > MOST_NAME_BYTES:
+        raise UsageError(f"{name}: {key}: {len(value.encode())} bytes, where {MOST_NAME_BYTES} are the most")
+
+
+TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+"""Types of values, in words."""

@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from pcapstat.errors import UsageError
 from pcapstat.theory.size import Line, Size, exactly, size, uint_bytes
 
-OPTIONS: dict[str, tuple[int, str, str]] = {
-    "If-Match": (1, "opaque", "RFC 7252 §5.10.8.1"),
-    "Uri-Host": (3, "string", "RFC 7252 §5.10.1"),
-    "ETag": (4, "opaque", "RFC 7252 §5.10.6"),
-    "If-None-Match": (5, "empty", "RFC 7252 §5.10.8.2"),
-    "Observe": (6, "uint", "RFC 7641 §2"),
-    "Uri-Port": (7, "uint", "RFC 7252 §5.10.1"),
-    "Location-Path": (8, "string", "RFC 7252 §5.10.7"),
-    "OSCORE": (9, "opaque", "RFC 8613 §2"),
-    "Uri-Path": (11, "string", "RFC 7252 §5.10.1"),
-    "Content-Format": (12, "uint", "RFC 7252 §5.10.3"),
-    "Max-Age": (14, "uint", "RFC 7252 §5.10.5"),
-    "Uri-Query": (15, "string", "RFC 7252 §5.10.1"),
-    "Hop-Limit": (16, "uint", "RFC 8768 §3"),
-    "Accept": (17, "uint", "RFC 7252 §5.10.4"),
-    "Q-Block1": (19, "block", "RFC 9177 §4.1"),
-    "Location-Query": (20, "string", "RFC 7252 §5.10.7"),
-    "EDHOC": (21, "empty", "RFC 9668 §3.1"),
-    "Block2": (23, "block", "RFC 7959 §2.1"),
-    "Block1": (27, "block", "RFC 7959 §2.1"),
-    "Size2": (28, "uint", "RFC 7959 §4"),
-    "Q-Block2": (31, "block", "RFC 9177 §4.1"),
-    "Proxy-Uri": (35, "string", "RFC 7252 §5.10.2"),
-    "Proxy-Scheme": (39, "string", "RFC 7252 §5.10.2"),
-    "Size1": (60, "uint", "RFC 7252 §5.10.9"),
-    "Echo": (252, "opaque", "RFC 9175 §2.2.1"),
-    "No-Response": (258, "uint", "RFC 7967 §2"),
-    "Request-Tag": (292, "opaque", "RFC 9175 §3.2.1"),
+
+class Option(NamedTuple):
+    """An option: number, format (RFC 7252 §3.2), section, and the least and most bytes that its value has."""
+
+    number: int
+    format: str
+    source: str
+    least: int
+    most: int
+
+
+OPTIONS: dict[str, Option] = {
+    "If-Match": Option(1, "opaque", "RFC 7252 §5.10.8.1", 0, 8),
+    "Uri-Host": Option(3, "string", "RFC 7252 §5.10.1", 1, 255),
+    "ETag": Option(4, "opaque", "RFC 7252 §5.10.6", 1, 8),
+    "If-None-Match": Option(5, "empty", "RFC 7252 §5.10.8.2", 0, 0),
+    "Observe": Option(6, "uint", "RFC 7641 §2", 0, 3),
+    "Uri-Port": Option(7, "uint", "RFC 7252 §5.10.1", 0, 2),
+    "Location-Path": Option(8, "string", "RFC 7252 §5.10.7", 0, 255),
+    "OSCORE": Option(9, "opaque", "RFC 8613 §2", 0, 255),
+    "Uri-Path": Option(11, "string", "RFC 7252 §5.10.1", 0, 255),
+    "Content-Format": Option(12, "uint", "RFC 7252 §5.10.3", 0, 2),
+    "Max-Age": Option(14, "uint", "RFC 7252 §5.10.5", 0, 4),
+    "Uri-Query": Option(15, "string", "RFC 7252 §5.10.1", 0, 255),
+    "Hop-Limit": Option(16, "uint", "RFC 8768 §3", 1, 1),
+    "Accept": Option(17, "uint", "RFC 7252 §5.10.4", 0, 2),
+    "Q-Block1": Option(19, "block", "RFC 9177 §4.1", 0, 3),
+    "Location-Query": Option(20, "string", "RFC 7252 §5.10.7", 0, 255),
+    "EDHOC": Option(21, "empty", "RFC 9668 §3.1", 0, 0),
+    "Block2": Option(23, "block", "RFC 7959 §2.1", 0, 3),
+    "Block1": Option(27, "block", "RFC 7959 §2.1", 0, 3),
+    "Size2": Option(28, "uint", "RFC 7959 §4", 0, 4),
+    "Q-Block2": Option(31, "block", "RFC 9177 §4.1", 0, 3),
+    "Proxy-Uri": Option(35, "string", "RFC 7252 §5.10.2", 1, 1034),
+    "Proxy-Scheme": Option(39, "string", "RFC 7252 §5.10.2", 1, 255),
+    "Size1": Option(60, "uint", "RFC 7252 §5.10.9", 0, 4),
+    "Echo": Option(252, "opaque", "RFC 9175 §2.2.1", 1, 40),
+    "No-Response": Option(258, "uint", "RFC 7967 §2", 0, 1),
+    "Request-Tag": Option(292, "opaque", "RFC 9175 §3.2.1", 0, 8),
 }
-"""Number, format (RFC 7252 §3.2) and section of each option (IANA "CoAP Option Numbers")."""
+"""All options (IANA "CoAP Option Numbers")."""
 MOST_TOKEN_BYTES = 8
+MOST_VALUE_BYTES = 65_804
+"""Of an option that the table does not have: what an extended length can tell (RFC 7252 §3.1)."""
+BLOCK_NUMBERS, BLOCK_SIZES = range(2**20), {16 << exponent: exponent for exponent in range(8)}
+"""Numbers of blocks, and their sizes with SZX (RFC 7959 §2.2); the last, 2048, stands for BERT over TCP (RFC 8323 §6)."""
 
 Options = Sequence[tuple[str, str]]
 
@@ -48,36 +64,65 @@ def extended_bytes(number: int) -> int:
 
 
 def value_bytes(name: str, value: str) -> int:
-    """Return the length of an option's value: text in UTF-8, numbers without leading zeros, opaque in hexadecimal, blocks as NUM/M/SIZE."""
-    form = known(name)[1]
-    if form == "uint":
-        return uint_bytes(int(value or 0))
-    if form == "opaque":
-        return len(bytes.fromhex(value))
-    if form == "block":
-        number, more, block_size = (int(part) for part in value.split("/"))
-        return uint_bytes(number << 4 | more << 3 | (block_size.bit_length() - 5))
-    return 0 if form == "empty" else len(value.encode())
+    """Return the length of an option's value: text in UTF-8, numbers without leading zeros, opaque in hexadecimal, blocks as NUM/M/SIZE.
+
+    Raises UsageError where the option's definition does not allow it.
+    """
+    option = known(name)
+    try:
+        count = FORMATS[option.format](value)
+    except ValueError:
+        raise UsageError(f"{name}={value}: no value of the format {option.format} ({option.source})") from None
+    if not option.least <= count <= option.most:
+        allowed = f"{option.least} to {option.most}" if option.least < option.most else str(option.most)
+        raise UsageError(f"{name}={value[:20]}: {count} bytes, where the option has {allowed} ({option.source})")
+    return count
 
 
-def known(name: str) -> tuple[int, str, str]:
+def number_bytes(value: str) -> int:
+    """Return the length of a number without leading zeros. Raises ValueError."""
+    number = int(value or 0)
+    if number < 0:
+        raise ValueError
+    return uint_bytes(number)
+
+
+def block_bytes(value: str) -> int:
+    """Return the length of a block's NUM/M/SIZE (RFC 7959 §2.2). Raises ValueError."""
+    number, more, block_size = (int(part) for part in value.split("/"))
+    if number not in BLOCK_NUMBERS or more not in {0, 1} or block_size not in BLOCK_SIZES:
+        raise ValueError
+    return uint_bytes(number << 4 | more << 3 | BLOCK_SIZES[block_size])
+
+
+FORMATS: dict[str, Callable[[str], int]] = {
+    "uint": number_bytes,
+    "opaque": lambda value: len(bytes.fromhex(value)),
+    "block": block_bytes,
+    "string": lambda value: len(value.encode()),
+    "empty": lambda value: len(value.encode()),
+}
+"""Length of a value by its format (RFC 7252 §3.2)."""
+
+
+def known(name: str) -> Option:
     """Return an option's row; a number stands for an opaque option that the table does not have. Raises UsageError."""
     if name in OPTIONS:
         return OPTIONS[name]
     if name.isdecimal() and int(name) < 65536:
-        return int(name), "opaque", "RFC 7252 §5.4.6"
+        return Option(int(name), "opaque", "RFC 7252 §5.4.6", 0, MOST_VALUE_BYTES)
     raise UsageError(f"no CoAP option {name} (there are: {', '.join(OPTIONS)}; or write its number)")
 
 
 def options(given: Options) -> list[Line]:
     """Return the options in the order of their numbers, each with delta and length (RFC 7252 §3.1)."""
     lines, before = [], 0
-    for name, value in sorted(given, key=lambda option: known(option[0])[0]):
-        number, _, source = known(name)
+    for name, value in sorted(given, key=lambda pair: known(pair[0]).number):
+        option = known(name)
         length = value_bytes(name, value)
-        count = 1 + extended_bytes(number - before) + extended_bytes(length) + length
-        lines.append(exactly("option", f"{name}: {value}" if value else name, count, source))
-        before = number
+        count = 1 + extended_bytes(option.number - before) + extended_bytes(length) + length
+        lines.append(exactly("option", f"{name}: {value}" if value else name, count, option.source))
+        before = option.number
     return lines
 
 

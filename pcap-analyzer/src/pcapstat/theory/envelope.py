@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pcapstat.theory.security import record
+from pcapstat.errors import UsageError
+from pcapstat.theory.security import check, record
 from pcapstat.theory.size import Line, Size, exactly, size
 
 LINKS: dict[str, tuple[int, str] | None] = {
@@ -15,15 +16,29 @@ LINKS: dict[str, tuple[int, str] | None] = {
     "raw": (0, "LINKTYPE_RAW"),
 }
 """Link headers, without padding, preamble and check sequence, which captures do not show."""
+MOST_DATAGRAM = {4: (65_535 - 20 - 8, "RFC 791 §3.1"), 6: (65_535 - 8, "RFC 8200 §3")}
+"""By IP version the bytes of data in a datagram: what lengths of two bytes leave for it, and the section."""
 IP = {4: (20, "RFC 791 §3.1"), 6: (40, "RFC 8200 §3")}
 
 
 def around(content: Size, *, transport: str, link: str = "none", ip: int = 4, tcp_options_bytes: int = 12, security: str = "none") -> Size:
-    """Put a message into one record, segment or datagram, packet and frame. `link` "none" leaves all below security out."""
+    """Put a message into one record, segment or datagram, packet and frame. `link` "none" leaves all below security out.
+
+    Raises UsageError where it does not fit, or the record is not of this transport.
+    """
+    check(security, transport, content.least)
     lines: list[Line] = record(security)
+    check_datagram(transport, ip, content.least + sum(line.least for line in lines))
     if LINKS[link] is not None or link != "none":
         lines = [*lower(transport, link, ip, tcp_options_bytes), *lines]
     return size(lines, content.lines)
+
+
+def check_datagram(transport: str, ip: int, count: int) -> None:
+    """Raise UsageError where data of so many bytes does not fit a datagram; TCP takes any number."""
+    most, section = MOST_DATAGRAM[ip]
+    if transport == "udp" and count > most:
+        raise UsageError(f"{count} bytes in a datagram: {most} are the most (RFC 768, {section})")
 
 
 def lower(transport: str, link: str, ip: int, tcp_options_bytes: int) -> list[Line]:

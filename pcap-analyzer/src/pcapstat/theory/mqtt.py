@@ -44,26 +44,64 @@ MOST_REMAINING = 268_435_455
 def variable_bytes(value: int) -> int:
     """Return the length of a Variable Byte Integer in its shortest form (MQTT 5 §1.5.5). Raises UsageError beyond its range."""
     if not 0 <= value <= MOST_REMAINING:
-        raise UsageError(f"{value} does not fit a Variable Byte Integer (at most {MOST_REMAINING})")
+        raise UsageError(f"{value} does not fit a Variable Byte Integer, {MOST_REMAINING} at most (MQTT 5 §1.5.5)")
     return 1 if value < 128 else 2 if value < 16384 else 3 if value < 2_097_152 else 4
+
+
+INTEGERS = {"byte": (1, "§1.5.1"), "two": (2, "§1.5.2"), "four": (4, "§1.5.3")}
+"""Bytes of the integers, and their sections in MQTT 5."""
+MOST_TEXT = 65_535
+"""Bytes of a string or of binary data (MQTT 5 §1.5.4, §1.5.6)."""
+
+
+def text_bytes(name: str, count: int, section: str = "§1.5.4") -> int:
+    """Return the length of a string or binary data with its length field of two bytes. Raises UsageError where it does not fit that."""
+    if count > MOST_TEXT:
+        raise UsageError(f"{name}: {count} bytes, where {MOST_TEXT} are the most (MQTT 5 {section})")
+    return 2 + count
+
+
+def integer(name: str, value: str) -> int:
+    """Read a number. Raises UsageError where it is none."""
+    try:
+        return int(value)
+    except ValueError:
+        raise UsageError(f"{name}={value}: no number (MQTT 5 §2.2.2.2)") from None
+
+
+def binary_bytes(name: str, value: str) -> int:
+    """Return the length of binary data. Raises UsageError where it is neither hexadecimal nor "(n bytes)"."""
+    if value.startswith("(") and value.endswith(" bytes)"):
+        return integer(name, value[1:-7])
+    try:
+        return len(bytes.fromhex(value))
+    except ValueError:
+        raise UsageError(f"{name}={value}: not hexadecimal (MQTT 5 §1.5.6)") from None
 
 
 def property_bytes(name: str, value: str) -> int:
     """Return the length of a property with its identifier.
 
     A User Property's value is written "name=value"; binary data in hexadecimal, or as "(n bytes)" as the column `properties` shows it.
+    Raises UsageError where the property's type cannot hold the value.
     """
     if name not in PROPERTIES:
         raise UsageError(f"no MQTT property {name} (there are: {', '.join(PROPERTIES)})")
     kind = PROPERTIES[name][1]
     if kind == "pair":
         key, _, text = value.partition("=")
-        return 1 + 2 + len(key.encode()) + 2 + len(text.encode())
+        return 1 + text_bytes(name, len(key.encode())) + text_bytes(name, len(text.encode()))
     if kind == "binary":
-        return 1 + 2 + (int(value[1:-7]) if value.endswith(" bytes)") else len(bytes.fromhex(value)))
+        return 1 + text_bytes(name, binary_bytes(name, value), "§1.5.6")
     if kind == "text":
-        return 1 + 2 + len(value.encode())
-    return 1 + (variable_bytes(int(value)) if kind == "variable" else {"byte": 1, "two": 2, "four": 4}[kind])
+        return 1 + text_bytes(name, len(value.encode()))
+    number = integer(name, value)
+    if kind == "variable":
+        return 1 + variable_bytes(number)
+    count, section = INTEGERS[kind]
+    if not 0 <= number < 256**count:
+        raise UsageError(f"{name}={value}: the number has {count} bytes, {256**count - 1} at most (MQTT 5 {section})")
+    return 1 + count
 
 
 Properties = Sequence[tuple[str, str]]
@@ -91,8 +129,10 @@ class Packet:
 
 
 def properties(packet: Packet, given: Properties, section: str, prefix: str = "") -> list[Line]:
-    """Return the property length and the properties; none before MQTT 5."""
+    """Return the property length and the properties; none before MQTT 5. Raises UsageError for properties before it."""
     if packet.version < 5:
+        if given:
+            raise UsageError(f"{packet.kind} with properties: MQTT 3.1 and 3.1.1 have none (MQTT 5 §2.2.2)")
         return []
     lines = [exactly("option", f"{name}: {value}", property_bytes(name, value), "MQTT 5 §2.2.2.2") for name, value in given]
     length = sum(line.least for line in lines)
@@ -100,7 +140,8 @@ def properties(packet: Packet, given: Properties, section: str, prefix: str = ""
 
 
 def text(name: str, count: int, source: str) -> list[Line]:
-    """Return a string or binary data behind its length of two bytes."""
+    """Return a string or binary data behind its length of two bytes. Raises UsageError where it does not fit that."""
+    text_bytes(name, count)
     return [exactly("header", f"{name} length", 2, source), exactly("header", name, count, source)]
 
 
@@ -209,10 +250,21 @@ PACKETS = {
 """Control packet types (MQTT 5 §2.1.2) and what makes their variable header and payload."""
 
 
-def size_of(packet: Packet) -> Size:
-    """Return the size of a control packet. Raises UsageError for a type that does not exist."""
+FILTERED = {"SUBSCRIBE": "MQTT 5 §3.8.3", "UNSUBSCRIBE": "MQTT 5 §3.10.3"}
+"""Control packets with topic filters, one at least."""
+
+
+def check(packet: Packet) -> None:
+    """Raise UsageError for a control packet that does not exist, or lacks what it has to have."""
     if packet.kind not in PACKETS:
         raise UsageError(f"no MQTT control packet {packet.kind} (there are: {', '.join(PACKETS)})")
+    if packet.kind in FILTERED and not (packet.filters_bytes and all(packet.filters_bytes)):
+        raise UsageError(f"{packet.kind}: one topic filter at least, of one character at least ({FILTERED[packet.kind]}, §4.7.3)")
+
+
+def size_of(packet: Packet) -> Size:
+    """Return the size of a control packet. Raises UsageError for one that cannot be."""
+    check(packet)
     body = PACKETS[packet.kind](packet)
     remaining = sum(line.least for line in body)
     return size(

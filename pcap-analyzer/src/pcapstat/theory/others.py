@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pcapstat.errors import UsageError
 from pcapstat.theory.size import Size, exactly, size
 
@@ -31,6 +33,8 @@ MQTT_SN: dict[str, tuple[int, str]] = {
     "DISCONNECT": (0, "§5.4.21"),
 }
 """Bytes of the fields of a fixed length behind the message type (MQTT-SN 1.2), and the section."""
+MOST_MQTT_SN = 65_535
+"""What a length of two bytes can tell."""
 
 
 def mqtt_sn(kind: str, variable_bytes: int = 0, payload_bytes: int = 0) -> Size:
@@ -39,6 +43,8 @@ def mqtt_sn(kind: str, variable_bytes: int = 0, payload_bytes: int = 0) -> Size:
         raise UsageError(f"no MQTT-SN message {kind} (there are: {', '.join(MQTT_SN)})")
     fields, section = MQTT_SN[kind]
     rest = 1 + fields + variable_bytes + payload_bytes
+    if rest + 3 > MOST_MQTT_SN:
+        raise UsageError(f"{kind} of {rest + 3} bytes: {MOST_MQTT_SN} are the most (MQTT-SN 1.2 §5.2.1)")
     return size(
         exactly("header", "Length", 1 if rest + 1 < 256 else 3, "MQTT-SN 1.2 §5.2.1"),
         exactly("header", "MsgType", 1, "MQTT-SN 1.2 §5.2.2"),
@@ -59,8 +65,43 @@ def websocket(payload_bytes: int, *, is_masked: bool) -> Size:
     )
 
 
+HTTP2: dict[str, tuple[Callable[[int], bool], str, str]] = {
+    "DATA": (lambda _: True, "any length", "§6.1"),
+    "HEADERS": (lambda _: True, "any length", "§6.2"),
+    "PRIORITY": (lambda count: count == 5, "5 bytes", "§6.3"),
+    "RST_STREAM": (lambda count: count == 4, "4 bytes", "§6.4"),
+    "SETTINGS": (lambda count: count % 6 == 0, "a multiple of 6 bytes", "§6.5"),
+    "PUSH_PROMISE": (lambda count: count >= 4, "4 bytes at least", "§6.6"),
+    "PING": (lambda count: count == 8, "8 bytes", "§6.7"),
+    "GOAWAY": (lambda count: count >= 8, "8 bytes at least", "§6.8"),
+    "WINDOW_UPDATE": (lambda count: count == 4, "4 bytes", "§6.9"),
+    "CONTINUATION": (lambda _: True, "any length", "§6.10"),
+}
+"""Frame types (RFC 9113): whether a payload can have a length, which those are, and the section."""
+PADDED = ("DATA", "HEADERS", "PUSH_PROMISE")
+MOST_FRAME = 2**24 - 1
+"""Frame types that may be padded (RFC 9113 §6.1, §6.2, §6.6), and the longest payload (§4.2)."""
+
+
+def check_http2(kind: str, payload_bytes: int, padding_bytes: int | None) -> None:
+    """Raise UsageError for a frame that RFC 9113 does not have."""
+    if kind not in HTTP2:
+        raise UsageError(f"no HTTP/2 frame {kind} (RFC 9113 §6; there are: {', '.join(HTTP2)})")
+    can_have, lengths, section = HTTP2[kind]
+    if not can_have(payload_bytes):
+        raise UsageError(f"{kind} with {payload_bytes} bytes of payload: it has {lengths} (RFC 9113 {section})")
+    if padding_bytes is not None and kind not in PADDED:
+        raise UsageError(f"{kind} with padding: only {', '.join(PADDED)} have it (RFC 9113 {section})")
+    if payload_bytes + (0 if padding_bytes is None else 1 + padding_bytes) > MOST_FRAME:
+        raise UsageError(f"{kind} with {payload_bytes} bytes of payload: {MOST_FRAME} are the most of a frame (RFC 9113 §4.2)")
+
+
 def http2(kind: str = "DATA", payload_bytes: int = 0, padding_bytes: int | None = None) -> Size:
-    """Return the size of an HTTP/2 frame: of DATA the content, of HEADERS the compressed field block, of others all behind the header."""
+    """Return the size of an HTTP/2 frame: of DATA the content, of HEADERS the compressed field block, of others all behind the header.
+
+    Raises UsageError for a frame that cannot be.
+    """
+    check_http2(kind, payload_bytes, padding_bytes)
     part = {"DATA": "payload", "HEADERS": "option"}.get(kind, "header")
     return size(
         exactly("header", "Length, Type, Flags, Stream Identifier", 9, "RFC 9113 §4.1"),

@@ -39,6 +39,24 @@ PROTECTIONS = {
 """Protections by name."""
 
 
+MOST_CONTENT = 2**14
+"""Bytes of a record's content (RFC 8446 §5.1, RFC 5246 §6.2.1; of DTLS the same: RFC 6347 §4.1, RFC 9147 §4)."""
+CARRIERS = {"tls": ("tcp", "a stream: RFC 8446 §1"), "dtls": ("udp", "datagrams: RFC 9147 §3")}
+"""What carries the records of each protocol."""
+
+
+def check(name: str, transport: str, content_bytes: int) -> None:
+    """Raise UsageError where a protection is not of this transport, or a record cannot hold as much content."""
+    if PROTECTIONS.get(name) is None:
+        return
+    protocol = "dtls" if name.startswith("dtls") else "tls"
+    carrier, why = CARRIERS[protocol]
+    if transport != carrier:
+        raise UsageError(f"{name} over {transport.upper()}: {protocol.upper()} protects {why}")
+    if content_bytes > MOST_CONTENT:
+        raise UsageError(f"{content_bytes} bytes in a record: {MOST_CONTENT} are the most (RFC 8446 §5.1, RFC 5246 §6.2.1)")
+
+
 def record(name: str, padding_bytes: int = 0, connection_id_bytes: int = 0) -> list[Line]:
     """Return what a record adds to its content. Raises UsageError for a protection that is not known."""
     if name not in PROTECTIONS:

@@ -7,7 +7,6 @@ mod pcap;
 mod pcapng;
 mod window;
 
-use std::ffi::OsStr;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -29,8 +28,7 @@ pub enum Input {
 impl Input {
     /// The input that a user names: "-" is standard input, all else a path.
     #[must_use]
-    pub fn named(name: impl AsRef<OsStr>) -> Self {
-        let name = name.as_ref();
+    pub fn named(name: &str) -> Self {
         if name == "-" {
             Self::Standard
         } else {

@@ -83,7 +83,7 @@ def valid_has_a_tag(message: Message, _: State) -> str | None:
 )
 def option_length_is_allowed(message: Message, _: State) -> str | None:
     """Judge options with a number that has a name: the decoder leaves the name out where the length is wrong."""
-    numbers = {str(number): name for name, (number, _, _) in coap.OPTIONS.items()}
+    numbers = {str(option.number): name for name, option in coap.OPTIONS.items()}
     broken = [f"{numbers[name]} of {len(value) // 2} bytes" for name, value in options(message) if name in numbers]
     return ", ".join(broken) or None
 

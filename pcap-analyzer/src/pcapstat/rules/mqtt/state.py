@@ -269,7 +269,7 @@ def read_properties(text: str, count: int, has_will: bool) -> Pairs | None:
     given = mqtt.from_text(text)
     try:
         length = sum(mqtt.property_bytes(name, value) for name, value in given)
-    except (UsageError, ValueError):
+    except UsageError:
         return None
     total = mqtt.variable_bytes(length) + length
     return tuple(given) if total == count or (has_will and total < count) else None
