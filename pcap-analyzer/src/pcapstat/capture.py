@@ -24,6 +24,15 @@ def stopped(error: _native.NativeError) -> PcapstatError:
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
 
 
+def utf8(path: str | os.PathLike[str]) -> str:
+    """Return a path as the core takes it, whatever encoding the locale has. Raises UnreadableCapture for bytes that are no UTF-8."""
+    name = os.fsencode(path)
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise UnreadableCapture(f"{name.decode(errors='backslashreplace')}: the name is no UTF-8 (rename the file)") from None
+
+
 def is_there() -> bool:
     """Whether tshark can be used."""
     from pcapstat import wireshark
@@ -170,7 +179,7 @@ def open(
     oscore: Sequence[str] = (),
     tshark: Tshark | None = None,
 ) -> Capture:
-    """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet.
+    """Open a capture: a path, or several that belong together; "-" is standard input. Nothing is read yet. Raises UnreadableCapture.
 
     `engine` is one of ENGINES; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal, RSA key files
     (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…").
@@ -188,4 +197,4 @@ def open(
         "show_secrets": show_secrets,
     }
     secrets = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore))
-    return Capture(tuple(os.fspath(path) for path in several), options, engine, secrets, tshark or Tshark())
+    return Capture(tuple(map(utf8, several)), options, engine, secrets, tshark or Tshark())
