@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, opened, output_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.metrics.sessions import Choices
 

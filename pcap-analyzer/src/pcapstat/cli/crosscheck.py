@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, destination, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, opened, output_options
+from pcapstat.cli.output import destination
 
 
 @click.command("crosscheck")

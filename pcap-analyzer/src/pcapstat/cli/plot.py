@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import capture_options, destination, opened
+from pcapstat.cli.options import capture_options, opened
+from pcapstat.cli.output import destination
 from pcapstat.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,17 +9,15 @@ from typing import IO, Any
 import click
 
 from pcapstat import __version__, errors
-from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, destination, opened
+from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, opened, writing
+from pcapstat.cli.output import destination
 
 FAIL_ON = {"error": {"error"}, "warning": {"error", "warning"}, "note": {"error", "warning", "note"}, "never": set()}
 
 
 @click.command("validate")
 @capture_options
-@click.option(
-    "--format", "form", type=click.Choice([*FORMAT_NAMES, "sarif", "junit"]), help="Format; else by the output's suffix, else table."
-)
-@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
+@writing(*FORMAT_NAMES, "sarif", "junit")
 @click.option(
     "--fail-on", type=click.Choice(list(FAIL_ON)), default="warning", show_default=True, help="Least severity that makes the exit code 1."
 )
