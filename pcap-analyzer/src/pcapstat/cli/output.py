@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -17,6 +16,8 @@ import click
 from pcapstat import errors
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _typeshed import ReadableBuffer
 
 DESCRIPTORS = "/dev/fd"
@@ -60,7 +61,7 @@ def unwritable(named: str, error: OSError) -> errors.OutputError:
 def standard_streams() -> None:
     """Let standard output tell its failures as files do. Text that its encoding lacks is escaped; a closed stream stays unusable."""
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     is_open = sys.stdout is not None
     # where it is closed its number is taken, so that no other file gets it; what is open for reading cannot be written to
     descriptor = sys.stdout.fileno() if is_open else os.open(os.devnull, os.O_RDONLY)
@@ -112,6 +113,7 @@ def whole(output: str) -> Iterator[IO[bytes]]:
     """Write beside a file, or beside what a link leads to, and put it in place when it is whole."""
     # imported here: most figures go to the terminal
     import tempfile
+    from pathlib import Path
 
     target = Path(os.path.realpath(output))
     with naming(output):
