@@ -47,7 +47,7 @@ def helped(command: click.Command, path: str, parent: click.Context) -> str:
 
 def commands() -> str:
     """Return the page of the command line."""
-    root = click.Context(cli, info_name="pcapstat", max_content_width=100, terminal_width=100)
+    root = click.Context(cli, info_name="pcapstat", max_content_width=100, terminal_width=100, **cli.context_settings)
     text = "# Commands\n\n"
     for name in COMMANDS:
         command = cli.get_command(root, name)
@@ -120,7 +120,12 @@ def marked(judgement: str) -> str:
 def failures() -> str:
     """Return the page of the errors and exit codes."""
     rows = [[error.__name__, str(error.exit_code), " ".join((error.__doc__ or "").split())] for error in errors.ERRORS]
-    codes = [["0", "fine"], ["1", "a check failed (validate, crosscheck)"], ["2", "usage"], ["3", "unreadable input"]]
+    codes = [
+        ["0", "fine"],
+        ["1", "a check failed (validate, crosscheck)"],
+        ["2", "usage"],
+        ["3", "unreadable input, or no place for the output"],
+    ]
     codes += [["4", "figures given, but a capture was damaged or one of several failed"], ["5", "a tool is missing, too old, or failed"]]
     return f"# Errors\n\n{table(['exit code', 'means'], codes)}\n{table(['error', 'exit code', 'when, with an example'], rows)}"
 

@@ -29,6 +29,15 @@ def stopped(error: _native.NativeError) -> PcapstatError:
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
 
 
+def utf8(path: str | os.PathLike[str]) -> str:
+    """Return a path as the core takes it, whatever encoding the locale has. Raises UnreadableCapture for bytes that are no UTF-8."""
+    name = os.fsencode(path)
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise UnreadableCapture(f"{escaped(path)}: the name is no UTF-8 (rename the file)") from None
+
+
 @contextlib.contextmanager
 def stopping(stream: _native.ArrowStream) -> Iterator[None]:
     """Raise what ended a pass early as an error for the user."""
@@ -242,7 +251,8 @@ def open(
     connections whose CONNECT was not captured; `frame_length` in bytes or `frame_delimiter` tell messages in unknown TCP streams apart.
     `engine` is "native", "tshark" or "auto"; secrets open what is encrypted, by tshark: NSS key log files, pre-shared keys in hexadecimal,
     RSA key files (PEM), OSCORE contexts ("sender-id=01 recipient-id=02 secret=0102… salt=…"). `name` is what rows and errors call a path
-    that is a copy. Raises UsageError where one of these cannot be, or where the native engine is to use secrets.
+    that is a copy. Raises UsageError where one of these cannot be, or where the native
+    engine is to use secrets; UnreadableCapture where a name is no UTF-8.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     options = {
@@ -291,16 +301,13 @@ def check(engine: str, options: dict[str, Any], lists: dict[str, Sequence[str]])
 
 
 def readable(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """Return paths as text. Raises UsageError where there is none, UnreadableCapture where one is not in UTF-8."""
-    names = tuple(os.fspath(path) for path in paths)
+    """Return paths as text. Raises UsageError where there is none, UnreadableCapture where one is no UTF-8."""
+    names = tuple(map(utf8, paths))
     if not names:
         raise UsageError("no capture (name a path, or several)")
-    for name in names:
-        if escaped(name) != name:
-            raise UnreadableCapture(f"{escaped(name)}: the name is not in UTF-8 (rename the file)")
     return names
 
 
-def escaped(path: str) -> str:
+def escaped(path: str | os.PathLike[str]) -> str:
     r"""Return a path with those bytes written as \xNN that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

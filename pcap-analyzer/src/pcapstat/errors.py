@@ -29,7 +29,7 @@ class UsageError(PcapstatError):
 
 
 class OutputError(PcapstatError):
-    """The output cannot be written. Example: `out.csv: permission denied (choose another file with -O)`."""
+    """The output cannot be written. Example: `out.csv: Permission denied (write to another place, …)`."""
 
     exit_code = EXIT_UNREADABLE
 

@@ -16,6 +16,8 @@ from pcapstat import compare
 from pcapstat.archive import TABLES
 from pcapstat.cli import batch
 from pcapstat.cli import compare as comparing
+from pcapstat.cli import query as querying
+from pcapstat.errors import PcapstatError
 from pcapstat.metrics.sessions import Choices
 
 RUNS = {
@@ -166,3 +168,27 @@ def test_compare_tells_which_captures_of_a_dataset_are_damaged(tmp_path: Path) -
     assert invoke(batch.command, runs, "-O", tmp_path / "fine").return_value == 0
     assert invoke(comparing.command, tmp_path / "fine").return_value == 0
     assert invoke(comparing.command, tmp_path / "fine", "--strict").return_value == 4
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
+def test_sums_are_written_as_numbers(dataset: Path, form: str, tmp_path: Path) -> None:
+    """The statement of docs/how-to/archives.md: DuckDB's sums of whole numbers have 128 bits. Three runs of 100 messages of 10 bytes."""
+    sql = "select library, sum(payload_bytes) from messages where is_data and library = 'californium' group by all"
+    target = tmp_path / "x"
+    assert invoke(querying.command, dataset, sql, "--format", form, "-O", target).exception is None
+    told = target.read_text()
+    if form == "csv":
+        assert told.splitlines()[1] == '"californium",3000'
+    else:
+        row = json.loads(told)[0] if form == "json" else json.loads(told)
+        assert list(row.values()) == ["californium", 3000]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"), [("select 'a'::int", ["--format", "csv"]), ("select interval '1 day' v", ["--format", "parquet"])]
+)
+def test_a_statement_that_has_no_answer_is_refused(dataset: Path, sql: str, words: list[str]) -> None:
+    """What goes wrong when rows are asked for, or written, is said as usage."""
+    refused = invoke(querying.command, dataset, sql, *words)
+    assert isinstance(refused.exception, PcapstatError)
+    assert refused.exception.exit_code == 2

@@ -10,7 +10,8 @@ import sys
 import click
 
 from pcapstat import __version__
-from pcapstat.errors import PcapstatError
+from pcapstat.cli.output import ReaderGone, complain, standard_streams
+from pcapstat.errors import EXIT_FINE, EXIT_UNREADABLE, PcapstatError
 
 COMMANDS = {
     "summarize": "Figures of each session: ΔTime, goodput, throughput, overhead, delays",
@@ -68,7 +69,8 @@ class Commands(click.Group):
 def cli() -> None:
     """Measure IoT protocols (CoAP, MQTT, DTLS, TLS) from packet captures.
 
-    Exit codes: 0 fine, 1 a check failed, 2 usage, 3 unreadable input, 4 figures given but a capture was damaged, 5 a tool is missing.
+    Exit codes: 0 fine, 1 a check failed, 2 usage, 3 unreadable input or no place for the output, 4 figures given but a capture was
+    damaged, 5 a tool is missing.
     """
 
 
@@ -78,15 +80,29 @@ def main() -> None:
     gc.freeze()
     # pyarrow brings numpy, whose linear algebra would keep a thread a processor busy with waiting for work that no command has
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    standard_streams()
+    sys.exit(exit_code())
+
+
+def exit_code() -> int:
+    """Run a command, and say what stopped it."""
     try:
-        code = cli.main(standalone_mode=False)
-        sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+        try:
+            code = cli.main(standalone_mode=False)
+        finally:
+            sys.stdout.flush()
+    except ReaderGone:
+        return EXIT_FINE
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except PcapstatError as error:
-        click.echo(f"pcapstat: {error}", err=True)
-        sys.exit(error.exit_code)
+        complain(error)
+        return error.exit_code
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        complain(f"{place}{error.strerror or error} (check the path, its permissions and the room on the disk)")
+        return EXIT_UNREADABLE
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        return 130
+    return code if isinstance(code, int) else EXIT_FINE

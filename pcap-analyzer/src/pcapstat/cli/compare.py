@@ -10,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, destination, output_options
+from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.cli.several import Several
 from pcapstat.metrics.sessions import Choices

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from pcapstat.cli.options import capture_options, chosen_format, destination, output_options
+from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
 

@@ -1,17 +1,17 @@
-"""Options that several commands share, and the output that they write to."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
-import sys
-from collections.abc import Callable, Iterator
-from typing import IO, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from pcapstat import Capture, errors
 from pcapstat import open as open_capture
+from pcapstat.cli.output import complain
 from pcapstat.engines import ENGINES, Tshark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -53,8 +53,8 @@ def capture_options(command: Command) -> Command:
     """Files and what decoders need to know."""
     for option in reversed(
         (
-            click.argument("files", nargs=-1, metavar="FILE…"),
-            click.option("-r", "--read", "read", multiple=True, metavar="FILE", help="A capture, as with tshark; - is standard input."),
+            click.argument("files", nargs=-1, type=click.Path(), metavar="FILE…"),
+            click.option("-r", "--read", multiple=True, type=click.Path(), metavar="FILE", help="A capture, as with tshark; - is stdin."),
             click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap."),
             click.option("--stop-after", type=click.IntRange(1), metavar="N", help="End each session at its N-th data message."),
             click.option(
@@ -77,16 +77,35 @@ def capture_options(command: Command) -> Command:
     return command
 
 
-def output_options(command: Command) -> Command:
-    """Format and file of the output."""
-    for option in reversed(
-        (
-            click.option("--format", "form", type=click.Choice(FORMAT_NAMES), help="Format; else by the output file's suffix, else table."),
-            click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all."),
-        )
-    ):
-        command = option(command)
-    return command
+def writing(*formats: str) -> Callable[[Command], Command]:
+    """Return the options of an output in one of these formats: its format and file."""
+    told = "Format; else by the output file's suffix, else table."
+    # read first, since whether a suffix must be known depends on it
+    form = click.option("--format", "form", type=click.Choice(formats), is_eager=True, help=told)
+    check = functools.partial(known_suffix, formats)
+    kind = click.Path(dir_okay=False)
+    output = click.option("-O", "--output", type=kind, callback=check, metavar="FILE", help="Write to FILE, whole or not at all.")
+    return lambda command: form(output(command))
+
+
+def known_suffix(formats: tuple[str, ...], context: click.Context, parameter: click.Parameter, output: str | None) -> str | None:
+    """Refuse a file whose suffix says none of the formats, where --format names none either."""
+    from pcapstat.formats import SUFFIXES
+
+    known = [suffix for suffix, form in SUFFIXES.items() if form in formats]
+    if output and not context.params.get("form") and suffix_of(output) not in known:
+        told = f"{output}: no format has that suffix (end the name with {', '.join(filter(None, known))}, or choose one with --format)"
+        raise click.BadParameter(told, context, parameter)
+    return output
+
+
+output_options = writing(*FORMAT_NAMES)
+"""Format and file of the output, in each format of tables."""
+
+
+def suffix_of(output: str) -> str:
+    """Return what a file's name ends with, from the last point on."""
+    return os.path.splitext(output)[1].lower()
 
 
 MQTT_VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5}
@@ -107,46 +126,11 @@ def chosen_format(form: str | None, output: str | None) -> str:
     """Return the format: as named, by the file's suffix, or a table."""
     from pcapstat.formats import SUFFIXES
 
-    if form:
-        return form
-    return SUFFIXES.get(os.path.splitext(output)[1].lower(), "table") if output else "table"
-
-
-@contextlib.contextmanager
-def destination(output: str | None) -> Iterator[IO[bytes]]:
-    """Open standard output, or a file that appears only when it is whole."""
-    if output is None or output == "-":
-        try:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            # the reader has seen enough (| head): that is no error; what Python would flush at exit goes nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(errors.EXIT_FINE)
-        return
-    # imported here: most figures go to the terminal
-    import tempfile
-    from pathlib import Path
-
-    target = Path(output)
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise errors.OutputError(f"{output}: {error.strerror} (choose another file with -O)") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    return form or SUFFIXES[suffix_of(output or "")]
 
 
 def leave(damage: list[str], has_notes: bool = False) -> int:
     """Say what damaged the captures, and return the exit code."""
     for line in damage:
-        click.echo(f"pcapstat: {line}", err=True)
+        complain(line)
     return errors.EXIT_DAMAGED if damage or has_notes else errors.EXIT_FINE

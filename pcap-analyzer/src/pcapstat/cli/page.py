@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from pcapstat import __version__
+from pcapstat.formats.text import visible
 from pcapstat.metrics.sessions import SessionFigures, Summary
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 WIDTH = 80
+EPOCH = datetime.fromtimestamp(0, UTC)
 BLOCKS = 8
 """Sessions shown as a block each; more are shown as a line each."""
 
@@ -57,9 +63,9 @@ def si(value: float) -> str:
     return f"{value:.1f} "
 
 
-def moment(value_s: float | None) -> str:
+def moment(time_ns: int | None) -> str:
     """Write a time of day, UTC, to the microsecond."""
-    return "n/a" if value_s is None else datetime.fromtimestamp(value_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return "n/a" if time_ns is None else (EPOCH + timedelta(microseconds=(time_ns + 500) // 1000)).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def page(summary: Summary, wanted: tuple[int, ...]) -> str:
@@ -71,18 +77,18 @@ def page(summary: Summary, wanted: tuple[int, ...]) -> str:
         for session in summary.sessions.chosen(wanted):
             lines += ["", *block(session)]
     lines += foot(summary)
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "\n".join(visible(line.rstrip()) for line in lines) + "\n"
 
 
 def head(summary: Summary) -> list[str]:
     """Write what was read."""
     lines: list[str] = []
     for capture in summary.captures:
-        lines += wrap(str(capture["file"]), WIDTH)
+        lines += folded(str(capture["file"]))
         first, last = capture["time_first_ns"], capture["time_last_ns"]
         span = duration((last - first) / 1e9) if first is not None and last is not None else "n/a"
         text = f"{capture['format']}, {count(capture['frames'])} frames, {count(capture['frame_bytes'])} bytes on the wire, {span}"
-        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += folded(text, first="  ", later="  ")
     layer = "bytes counted at layer: " + summary.choices.layer
     control = "transport control in the overhead: " + ("yes" if summary.choices.transport_control else "no")
     lines.append(f"  {layer}; {control}")
@@ -92,9 +98,14 @@ def head(summary: Summary) -> list[str]:
     return lines
 
 
+def folded(text: str, first: str = "", later: str = "") -> list[str]:
+    """Fold text to lines that begin so. It is made visible before, since that makes it longer."""
+    return wrap(visible(text), WIDTH, initial_indent=first, subsequent_indent=later)
+
+
 def entry(label: str, text: str) -> list[str]:
     """Write a labelled value, wrapped."""
-    return wrap(text, WIDTH, initial_indent=f"  {label:<14}", subsequent_indent=" " * 16) or [f"  {label}"]
+    return folded(text, first=f"  {label:<14}", later=" " * 16) or [f"  {label}"]
 
 
 def block(session: SessionFigures) -> list[str]:
@@ -104,9 +115,9 @@ def block(session: SessionFigures) -> list[str]:
     about = [f"security {session.security}", f"data to the {session.receiver}"]
     if session.client_identifier:
         about.insert(0, f"client {session.client_identifier}")
-    lines += wrap(" · ".join(about), WIDTH, initial_indent="  ", subsequent_indent="  ")
-    lines += entry("Time1", f"{moment(session.time1_s)} ({session.time1 or 'n/a'})")
-    lines += entry("Time2", f"{moment(session.time2_s)} ({session.time2 or 'n/a'})")
+    lines += folded(" · ".join(about), first="  ", later="  ")
+    lines += entry("Time1", f"{moment(session.time1_ns)} ({session.time1 or 'n/a'})")
+    lines += entry("Time2", f"{moment(session.time2_ns)} ({session.time2 or 'n/a'})")
     lines += entry("ΔTime", duration(session.delta_time_s))
     messages = f"{count(session.data_messages)} messages, {count(session.data_bytes)} bytes"
     lines += entry("Data", messages + (f", {session.message_rate_per_s:.2f} messages/s" if session.message_rate_per_s else ""))
@@ -198,23 +209,23 @@ def foot(summary: Summary) -> list[str]:
     lines = [""]
     others = ", ".join(f"{other['protocol']} {count(other['frames'])}" for other in summary.others)
     if others:
-        lines += wrap(f"Frames in no session: {others}", WIDTH, subsequent_indent="  ")
+        lines += folded(f"Frames in no session: {others}", later="  ")
     ports: dict[str, list[str]] = defaultdict(list)
     for port in summary.unmatched_ports:
         ports[port["transport"]].append(str(port["port"]))
     for transport, numbers in ports.items():
         shown = " ".join(numbers[:12]) + (" …" if len(numbers) > 12 else "")
-        lines += wrap(f"Ports of unknown protocols ({transport}; decide with -d): {shown}", WIDTH, subsequent_indent="  ")
+        lines += folded(f"Ports of unknown protocols ({transport}; decide with -d): {shown}", later="  ")
     for note in summary.notes:
-        lines += wrap(f"Note: {note['text']} (affects {note['affects']})", WIDTH, subsequent_indent="  ")
+        lines += folded(f"Note: {note['text']} (affects {note['affects']})", later="  ")
     return lines if len(lines) > 1 else []
 
 
 def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
     """Write the summary as one JSON object, with the version that made it."""
-    import json
+    from pcapstat.formats import notation
 
-    sessions = [asdict(session) for session in summary.sessions.chosen(wanted)]
+    sessions = [asdict(session) | exact_times(session) for session in summary.sessions.chosen(wanted)]
     whole = {
         "pcapstat": __version__,
         "choices": asdict(summary.choices),
@@ -225,4 +236,14 @@ def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
         "unmatched_ports": summary.unmatched_ports,
         "notes": summary.notes,
     }
-    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+    return notation.as_json(whole, "\n") + "\n"
+
+
+def exact_times(session: SessionFigures) -> dict[str, Decimal | None]:
+    """Return Time1 and Time2 in seconds with all nine decimals, as tshark writes frame.time_epoch."""
+    from decimal import Decimal
+
+    return {
+        name: None if time_ns is None else Decimal(time_ns).scaleb(-9)
+        for name, time_ns in (("time1_s", session.time1_ns), ("time2_s", session.time2_ns))
+    }

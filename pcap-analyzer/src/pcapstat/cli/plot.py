@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import capture_options, destination
+from pcapstat.cli.options import capture_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 from pcapstat.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pcapstat.cli.options import destination
+from pcapstat.cli.output import destination
 
 
 @click.group("secrets")
@@ -27,7 +27,7 @@ def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> None:
 
 
 @command.command("extract")
-@click.argument("capture", metavar="FILE")
+@click.argument("capture", type=click.Path(), metavar="FILE")
 @click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
 def extract_command(capture: str, output: str | None) -> None:
     """Write the key logs that are embedded in FILE."""

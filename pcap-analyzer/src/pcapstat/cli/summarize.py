@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from pcapstat.cli.options import capture_options, chosen_format, destination, leave, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, leave, opened, output_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
 from pcapstat.metrics.sessions import LAYERS, TIME1, Choices, Summary
 
@@ -38,6 +39,7 @@ def command(
     capture = opened(files, read, options)
     with shown(capture):
         summary = capture.summary(choices)
+    check_sessions(len(summary.sessions), sessions)
     name = chosen_format(form, output)
     with destination(output) as file:
         if name == "table":
@@ -51,19 +53,35 @@ def command(
         else:
             from pcapstat.formats import FORMATS
 
-            FORMATS[name](as_table(summary, sessions), file, [])
+            # Parquet has numbers that programs reckon with, text all the digits of a time
+            FORMATS[name](as_table(summary, sessions, is_text=name != "parquet"), file, [])
     has_notes = is_strict and summary.has_notes
     return leave(summary.damage, has_notes)
 
 
-def as_table(summary: Summary, sessions: tuple[int, ...]) -> Any:
-    """Return the figures as an Arrow table, one row a session; what is a list or a dictionary stays in --format json."""
-    from dataclasses import fields
+def check_sessions(count: int, wanted: tuple[int, ...]) -> None:
+    """Refuse sessions that the capture does not have."""
+    unknown = [str(number) for number in wanted if number not in range(count)]
+    if unknown:
+        there = f"there are {count}: 0 to {count - 1}" if count else "there is none"
+        raise click.UsageError(f"no session {', '.join(unknown)} in the capture ({there})")
 
+
+def as_table(summary: Summary, sessions: tuple[int, ...], *, is_text: bool) -> Any:
+    """Return the figures as an Arrow table, one row a session; what is a list or a dictionary stays in --format json.
+
+    Types are those that SessionFigures declares, whatever has a value. As text Time1 and Time2 are decimals, with all nine places.
+    """
     import pyarrow as pa
 
+    from pcapstat.cli.page import exact_times
     from pcapstat.metrics.sessions import SessionFigures
 
-    flat = [field.name for field in fields(SessionFigures) if field.name not in {"kinds", "times", "notes", "overhead_by_part_bytes"}]
-    chosen = [[getattr(session, name) for name in flat] for session in summary.sessions.chosen(sessions)]
-    return pa.table({name: [row[at] for row in chosen] for at, name in enumerate(flat)})
+    types = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
+    declared = {name: types.get(kind.removesuffix(" | None")) for name, kind in SessionFigures.__annotations__.items()}
+    flat = {name: kind for name, kind in declared.items() if kind is not None}
+    rows = [{name: getattr(session, name) for name in flat} for session in summary.sessions.chosen(sessions)]
+    if is_text:
+        rows = [row | exact_times(session) for row, session in zip(rows, summary.sessions.chosen(sessions), strict=True)]
+        flat |= {"time1_s": pa.decimal128(19, 9), "time2_s": pa.decimal128(19, 9)}
+    return pa.Table.from_pylist(rows, schema=pa.schema(list(flat.items())))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import click
 
+from pcapstat.cli.output import destination, naming
+
 
 @click.command("synth")
-@click.argument("scenario", required=False)
+@click.argument("scenario", required=False, type=click.Path())
 @click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="The capture to write, pcapng.")
 @click.option("--list", "lists", is_flag=True, help="List the scenarios that come with the project.")
 def command(scenario: str | None, output: str | None, lists: bool) -> None:
@@ -28,11 +30,7 @@ def command(scenario: str | None, output: str | None, lists: bool) -> None:
     from pcapstat.synth.builders import build
     from pcapstat.synth.scenario import read
 
-    target = Path(output)
-    part = target.with_name(f".{target.name}.part")
-    try:
-        frames = build(read(scenario), part)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    wanted = read(scenario)
+    with destination(output) as file, naming(output):
+        frames = build(wanted, os.dup(file.fileno()))
     click.echo(f"{output}: {frames} frames", err=True)

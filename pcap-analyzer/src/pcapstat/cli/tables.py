@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from pcapstat.capture import stopped
-from pcapstat.cli.options import capture_options, chosen_format, destination, leave, opened, output_options
+from pcapstat.cli.options import capture_options, chosen_format, leave, opened, output_options
+from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import chosen_format, destination, output_options
+from pcapstat.cli.options import chosen_format, output_options
+from pcapstat.cli.output import destination
 
 if TYPE_CHECKING:
     from pcapstat.theory import Size

@@ -9,7 +9,8 @@ from typing import IO, Any
 import click
 
 from pcapstat import __version__, errors
-from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, destination
+from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, writing
+from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
 REPORTS = ("sarif", "junit")
@@ -19,8 +20,7 @@ FAIL_ON = {"error": {"error"}, "warning": {"error", "warning"}, "note": {"error"
 
 @click.command("validate")
 @capture_options
-@click.option("--format", "form", type=click.Choice([*FORMAT_NAMES, *REPORTS]), help="Format; else by the output's suffix, else table.")
-@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
+@writing(*FORMAT_NAMES, *REPORTS)
 @click.option(
     "--fail-on", type=click.Choice(list(FAIL_ON)), default="warning", show_default=True, help="Least severity that makes the exit code 1."
 )

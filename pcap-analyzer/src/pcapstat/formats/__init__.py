@@ -21,12 +21,19 @@ FORMATS: dict[str, Writer] = {
 """Name of a format and what writes it: (table with `__arrow_c_stream__`, binary file, columns or [] for all)."""
 
 SUFFIXES = {
+    "": "table",
+    ".txt": "table",
     ".json": "json",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
     ".csv": "csv",
     ".parquet": "parquet",
+    ".pq": "parquet",
     ".md": "markdown",
+    ".markdown": "markdown",
     ".html": "html",
+    ".htm": "html",
+    ".sarif": "sarif",
+    ".xml": "junit",
 }
-"""Formats by the suffix of an output file."""
+"""Formats by the suffix of an output file; the last two are of violations, not of tables."""

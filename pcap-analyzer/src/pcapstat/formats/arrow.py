@@ -37,13 +37,17 @@ def csv(table: Any, file: IO[bytes], columns: list[str]) -> None:
 
 
 def flatten(batch: Any) -> Any:
-    """Bring columns that CSV cannot hold into text: lists and bytes."""
+    """Bring columns that CSV cannot hold into text: lists, bytes, and as JSON what has parts of its own."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from pcapstat.formats.notation import as_json
+
     arrays = []
     for column in batch.columns:
-        if pa.types.is_list(column.type):
+        if is_compound(column.type):
+            arrays.append(pa.array([None if value is None else as_json(value) for value in column.to_pylist()], pa.string()))
+        elif pa.types.is_list(column.type):
             texts = pc.cast(column, pa.list_(pa.string()))
             arrays.append(pc.binary_join(texts, " "))
         elif pa.types.is_binary(column.type):
@@ -51,6 +55,15 @@ def flatten(batch: Any) -> Any:
         else:
             arrays.append(column)
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def is_compound(kind: Any) -> bool:
+    """Whether values of this Arrow type have parts with names or units of their own, other than a list of simple ones."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return pa.types.is_nested(kind.value_type) or is_compound(kind.value_type)
+    return bool(pa.types.is_nested(kind) or kind == pa.month_day_nano_interval())
 
 
 def parquet(table: Any, file: IO[bytes], columns: list[str]) -> None:

@@ -6,6 +6,8 @@ import json
 from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from pcapstat.formats.text import visible
+
 LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
@@ -39,7 +41,7 @@ def sarif(violations: list[dict[str, Any]], rules: list[dict[str, str]], version
 
 
 def junit(violations: list[dict[str, Any]], rules: list[dict[str, str]], file: IO[bytes]) -> None:
-    """Write a test suite with a case a rule, which fails where a message breaks it."""
+    """Write a test suite with a case a rule, which fails where a message breaks it. XML has no control characters: they are escaped."""
     broken: dict[str, list[dict[str, Any]]] = {}
     for row in violations:
         broken.setdefault(row["rule"], []).append(row)
@@ -49,9 +51,9 @@ def junit(violations: list[dict[str, Any]], rules: list[dict[str, str]], file: I
         lines.append(f"<testcase classname={quoteattr(rule['source'])} name={quoteattr(rule['id'] + ': ' + rule['text'])}>")
         rows = broken.get(rule["id"], [])
         if rows:
-            told = "\n".join(f"{row['file']} frame {row['frame']}: {row['explanation']}" for row in rows)
+            told = "\n".join(visible(f"{row['file']} frame {row['frame']}: {row['explanation']}") for row in rows)
             lines.append(
-                f"<failure type={quoteattr(rule['severity'])} message={quoteattr(rows[0]['explanation'])}>{escape(told)}</failure>"
+                f"<failure type={quoteattr(rule['severity'])} message={quoteattr(visible(rows[0]['explanation']))}>{escape(told)}</failure>"
             )
         lines.append("</testcase>")
     file.write("\n".join([*lines, "</testsuite>", ""]).encode())

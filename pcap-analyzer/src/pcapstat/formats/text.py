@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from operator import add
 from typing import IO, Any
 
-from pcapstat.formats.arrow import reader
+from pcapstat.formats.arrow import BATCH_ROWS, reader
 
 MARGIN = 2
+ROWS = 1 << 10
+"""Rows that are held as text at a time."""
+STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters (ISO/IEC 6429: C0, DEL, C1), separators of lines and paragraphs, and Bidi_Control characters (Unicode, UAX #9)."""
 
 
-def rows(table: Any, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the table's rows, batch by batch."""
-    for batch in reader(table, columns):
-        yield from batch.to_pylist()
+def rows(stream: Any, as_text: Callable[[Any], str]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each row, as text."""
+    for batch in stream:
+        for at in range(0, len(batch), ROWS):
+            columns = batch.slice(at, ROWS).columns
+            yield from zip(*([as_text(value) for value in column.to_pylist()] for column in columns), strict=True)
 
 
-def plain(value: Any) -> Any:
-    """Bring a value to what JSON can hold."""
-    return value.hex() if isinstance(value, bytes) else value
+def objects(table: Any, columns: list[str]) -> Iterator[str]:
+    """Yield each of the table's rows as a JSON object."""
+    from pcapstat.formats.notation import as_json
+
+    stream = reader(table, columns)
+    heads = [f"{as_json(name)}: " for name in stream.schema.names]
+    for row in rows(stream, as_json):
+        yield "{" + ", ".join(map(add, heads, row)) + "}"
 
 
 def shown(value: Any) -> str:
@@ -26,8 +40,13 @@ def shown(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return " ".join(map(str, value))
-    return str(plain(value)).replace("\n", " ")
+        return " ".join(map(shown, value))
+    return visible((value.hex() if isinstance(value, bytes) else str(value)).replace("\n", " "))
+
+
+def visible(text: str) -> str:
+    """Escape what steers a terminal instead of being read, as Python writes it: control characters, and marks that turn the direction."""
+    return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def write(file: IO[bytes], text: str) -> None:
@@ -35,36 +54,33 @@ def write(file: IO[bytes], text: str) -> None:
     file.write(text.encode("utf-8", "replace"))
 
 
-def as_json(row: dict[str, Any]) -> str:
-    """Write a row as a JSON object."""
-    import json
-
-    return json.dumps(row, default=plain, ensure_ascii=False)
-
-
 def ndjson(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write one JSON object a line."""
-    for row in rows(table, columns):
-        write(file, as_json(row) + "\n")
+    for row in objects(table, columns):
+        write(file, row + "\n")
 
 
 def json_array(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write a JSON array of objects."""
     separator = "["
-    for row in rows(table, columns):
-        write(file, separator + as_json(row))
+    for row in objects(table, columns):
+        write(file, separator + row)
         separator = ",\n "
     write(file, "[]\n" if separator == "[" else "]\n")
 
 
 def markdown(table: Any, file: IO[bytes], columns: list[str]) -> None:
-    """Write a Markdown table."""
+    """Write a Markdown table; what would be taken for HTML in it is escaped too."""
+    from html import escape
+
+    def joined(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(escape(cell, quote=False).replace("|", "\\|") for cell in cells) + " |\n"
+
     stream = reader(table, columns)
-    names = stream.schema.names
-    write(file, "| " + " | ".join(names) + " |\n|" + " --- |" * len(names) + "\n")
-    for batch in stream:
-        for row in batch.to_pylist():
-            write(file, "| " + " | ".join(shown(row[name]).replace("|", "\\|") for name in names) + " |\n")
+    heads = [shown(name) for name in stream.schema.names]
+    write(file, joined(heads) + "|" + " --- |" * len(heads) + "\n")
+    for row in rows(stream, shown):
+        write(file, joined(row))
 
 
 def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
@@ -72,13 +88,12 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
     from html import escape
 
     stream = reader(table, columns)
-    names = stream.schema.names
+    heads = [shown(name) for name in stream.schema.names]
     style = "body{font:14px sans-serif}table{border-collapse:collapse}td,th{border:1px solid #999;padding:2px 6px;text-align:left}"
     write(file, f'<!doctype html><html lang="en"><meta charset="utf-8"><title>pcapstat</title><style>{style}</style><table><thead><tr>')
-    write(file, "".join(f"<th>{name}</th>" for name in names) + "</tr></thead><tbody>\n")
-    for batch in stream:
-        for row in batch.to_pylist():
-            write(file, "<tr>" + "".join(f"<td>{escape(shown(row[name]))}</td>" for name in names) + "</tr>\n")
+    write(file, "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead><tbody>\n")
+    for row in rows(stream, shown):
+        write(file, "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n")
     write(file, "</tbody></table></html>\n")
 
 
@@ -87,31 +102,29 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     import shutil
 
     stream = reader(table, columns)
-    names = stream.schema.names
+    heads = [shown(name) for name in stream.schema.names]
     width = shutil.get_terminal_size((80, 24)).columns
-    left_out: list[str] | None = None
-    for batch in stream:
-        cells = [[shown(row[name]) for name in names] for row in batch.to_pylist()]
-        if left_out is None:
-            filled = [any(row[at] for row in cells) for at in range(len(names))] if not columns else [True] * len(names)
-            widths = [max(len(name), *(len(row[at]) for row in cells)) for at, name in enumerate(names)]
-            kept, left_out = fit(names, widths, filled, width)
-            write(file, line([names[at] for at in kept], [widths[at] for at in kept]))
-        for row in cells:
-            write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
-    if left_out:
-        write(file, f"\n{len(left_out)} more columns: wider output, --columns or another --format shows them\n")
+    cells = rows(stream, shown)
+    # what the first rows need is what all are given
+    first = list(islice(cells, BATCH_ROWS))
+    widths = [max([len(head), *(len(row[at]) for row in first)]) for at, head in enumerate(heads)]
+    is_filled = [bool(columns) or any(row[at] for row in first) for at in range(len(heads))]
+    kept = fit(widths, is_filled if any(is_filled) else [True] * len(heads), width)
+    for row in chain([heads], first, cells):
+        write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
+    if len(kept) < len(heads):
+        write(file, f"\n{len(heads) - len(kept)} more columns: wider output, --columns or another --format shows them\n")
 
 
-def fit(names: list[str], widths: list[int], filled: list[bool], width: int) -> tuple[list[int], list[str]]:
+def fit(widths: list[int], is_filled: list[bool], width: int) -> list[int]:
     """Choose the columns that fit: those that hold something, from the left."""
     kept: list[int] = []
     used = 0
-    for at in range(len(names)):
-        if filled[at] and (not kept or used + widths[at] + MARGIN <= width):
+    for at, size in enumerate(widths):
+        if is_filled[at] and (not kept or used + size + MARGIN <= width):
             kept.append(at)
-            used += widths[at] + MARGIN
-    return kept, [name for at, name in enumerate(names) if at not in kept]
+            used += size + MARGIN
+    return kept
 
 
 def line(cells: list[str], widths: list[int]) -> str:

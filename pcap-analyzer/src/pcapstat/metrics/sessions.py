@@ -64,7 +64,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class SessionFigures:
-    """Figures of one session. Times in seconds, sizes in bytes at `layer`, rates in bytes per second; None is n/a."""
+    """Figures of one session. Times in seconds, sizes in bytes at `layer`, rates in bytes per second; None is n/a.
+
+    A moment's seconds since 1970 are more digits than a float holds: `time1_ns` and `time2_ns` are exact.
+    """
 
     session: int
     protocol: str
@@ -80,8 +83,10 @@ class SessionFigures:
     layer: str
     time1: str | None
     time1_s: float | None
+    time1_ns: int | None
     time2: str | None
     time2_s: float | None
+    time2_ns: int | None
     delta_time_s: float | None
     data_span_s: float | None
     data_messages: int
@@ -273,8 +278,10 @@ def session_figures(rows: dict[str, Any], choices: Choices) -> SessionFigures:
         layer=layer,
         time1=time1_name,
         time1_s=seconds(time1_ns),
+        time1_ns=time1_ns,
         time2=time2_name,
         time2_s=seconds(time2_ns),
+        time2_ns=time2_ns,
         delta_time_s=delta_s,
         data_span_s=data_span(main),
         data_messages=main["data_messages"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pcapstat.synth.handshake import Flight, flights
 from pcapstat.synth.records import Layer
@@ -151,8 +151,8 @@ class Talk:
                 end.answers = 0
 
 
-def build(scenario: Scenario, path: Path) -> int:
-    """Write the capture of a scenario, pcapng. Returns the number of frames."""
+def build(scenario: Scenario, target: Path | int) -> int:
+    """Write the capture of a scenario, pcapng, to a path or to an open descriptor, which is closed. Returns the number of frames."""
     from scapy.utils import PcapNgWriter
 
     talks = {number: Talk(scenario, number) for number in (0, 1)}
@@ -161,7 +161,8 @@ def build(scenario: Scenario, path: Path) -> int:
     for talk in talks.values():
         talk.acknowledge_until(math.inf)
     frames = sorted((frame for talk in talks.values() for frame in talk.frames), key=lambda frame: float(frame.time))
-    with PcapNgWriter(str(path)) as writer:
+    # scapy gives it to open(), which takes both
+    with PcapNgWriter(cast(str, target)) as writer:
         for frame in frames:
             writer.write(frame)
     return len(frames)

@@ -1,0 +1,86 @@
+"""Values of every type that SQL gives, in every format; expected JSON is written by hand after RFC 8259."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from pcapstat.formats import FORMATS
+from pcapstat.formats.notation import as_json
+from pcapstat.formats.text import visible
+
+VALUES = [
+    ("sum(10::bigint)", "10"),
+    ("170141183460469231731687303715884105727::hugeint", "170141183460469231731687303715884105727"),
+    ("1.50::decimal(9, 2)", "1.50"),
+    ("0::decimal(18, 9)", "0.000000000"),
+    ("1 / 3", "0.3333333333333333"),
+    ("1.0 / 0", "null"),
+    ("'nan'::double", "null"),
+    ("null", "null"),
+    ("true", "true"),
+    ("'\"é'", '"\\"é"'),
+    ("chr(13)", '"\\r"'),
+    ("date '2024-01-02'", '"2024-01-02"'),
+    ("time '10:00:01.5'", '"10:00:01.500000"'),
+    ("timestamp '2024-01-02 10:00:01.5'", '"2024-01-02T10:00:01.500000"'),
+    ("timestamp_ns '2024-01-02 10:00:01.123456789'", '"2024-01-02T10:00:01.123456789"'),
+    ("interval '1 month 2 days 3 seconds'", "[1, 2, 3000000000]"),
+    ("'ab'::blob", '"6162"'),
+    ("[1.5::decimal(4, 2), 2]", "[1.50, 2.00]"),
+    ("{'a': 1.5::decimal(4, 2), 'b': [date '2024-01-01', null]}", '{"a": 1.50, "b": ["2024-01-01", null]}'),
+    ("map {'a': 1}", '[["a", 1]]'),
+    ("'x'::enum('x', 'y')", '"x"'),
+]
+
+
+def asked(sql: str) -> pa.Table:
+    """Return what DuckDB answers."""
+    return duckdb.connect().sql(f"select {sql} as v").to_arrow_table()
+
+
+def written(table: pa.Table, form: str) -> str:
+    """Write a table."""
+    file = io.BytesIO()
+    FORMATS[form](table, file, [])
+    return file.getvalue().decode(errors="replace")
+
+
+@pytest.mark.parametrize(("sql", "expected"), VALUES)
+def test_json_has_every_value(sql: str, expected: str) -> None:
+    """Exact, and never a word that JSON does not have."""
+    assert written(asked(sql), "ndjson") == f'{{"v": {expected}}}\n'
+    assert written(asked(sql), "json") == f'[{{"v": {expected}}}]\n'
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown", "html"])
+@pytest.mark.parametrize(("sql", "expected"), VALUES)
+def test_other_text_has_every_value_too(sql: str, expected: str, form: str) -> None:
+    """A table without a value has its header."""
+    told = written(asked(sql), form)
+    assert "v" in told
+    assert expected == "null" or len(told.split()) > 1
+
+
+@pytest.mark.parametrize("value", [{}, [], [[]], {"a": []}, {"a": {"b": [1, "é", None, True, 1.5]}, "c": [{}, {"d": "\x00\u2028\ud800"}]}])
+def test_json_is_laid_out_as_pythons_is(value: object) -> None:
+    """On one line, and indented."""
+    assert as_json(value) == json.dumps(value, ensure_ascii=False)
+    assert as_json(value, "\n") == json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def test_infinite_numbers_have_no_word_at_any_depth() -> None:
+    """RFC 8259 §6: numbers that cannot be written are not permitted."""
+    assert as_json({"a": [math.inf, -math.inf, {"b": math.nan}]}) == '{"a": [null, null, {"b": null}]}'
+
+
+def test_what_steers_a_terminal_is_escaped() -> None:
+    """C0, DEL and C1, separators of lines, and Unicode's Bidi_Control (UAX #9 §2): all of them, and nothing else."""
+    steering = [*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+    assert [code for code in range(0x11_0000) if visible(chr(code)) != chr(code)] == steering
+    assert visible("a\x1b[31mä\x9b\u202e") == r"a\x1b[31mä\x9b\u202e"
