@@ -117,7 +117,7 @@ impl Request {
 fn is_fresh(message: &Message, request: &Request, at: &Moment) -> bool {
     let (Some((before, before_ns)), Some(value)) = (request.freshest, message.observe) else { return true };
     message.message_id.is_none()
-        || at.time_ns.saturating_sub(before_ns) > FRESH_AFTER_NS
+        || at.time_ns > before_ns.saturating_add(FRESH_AFTER_NS)
         || (before < value && value - before < HALF_OF_OBSERVE)
         || (before > value && before - value > HALF_OF_OBSERVE)
 }
