@@ -74,10 +74,10 @@ class Table:
     damage: list[Damage] = field(default_factory=list, repr=False, compare=False)
     """Where passes tell what damaged the capture."""
 
-    def stream(self) -> _native.ArrowStream:
-        """Begin a pass. Raises UnreadableCapture where nothing can be read."""
+    def stream(self, wants_notes: bool = False) -> _native.ArrowStream:
+        """Begin a pass, which knows at its end whether there are notes, if that is wanted. Raises UnreadableCapture where nothing can be read."""
         try:
-            stream = self.reader.table(self.name)
+            stream = self.reader.table(self.name, wants_notes)
         except _native.NativeError as error:
             raise stopped(error) from None
         self.damage.append(lambda: stream.damage)

@@ -49,11 +49,12 @@ def test_damage_of_standard_input_is_told_too(command: str, cut: Path) -> None:
     assert "pcapstat: -: after frame 28: offset 3000: " in said
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "messages", "exchanges", "sessions", "notes"])
 def test_notes_count_where_the_user_is_strict(command: str, tmp_path: Path) -> None:
     """The sample has notes (`pcapstat notes`), and is otherwise whole: 4 with --strict, 0 without."""
-    assert run(tmp_path, command, SAMPLE, *COMMANDS[command])[0] == 0
-    assert run(tmp_path, command, "--strict", SAMPLE, *COMMANDS[command])[0] == 4
+    words = [SAMPLE, *COMMANDS.get(command, [])]
+    assert run(tmp_path, command, *words)[0] == 0
+    assert run(tmp_path, command, "--strict", *words)[0] == 4
 
 
 def test_a_check_that_failed_comes_before_damage(tmp_path: Path) -> None:

@@ -289,12 +289,13 @@ impl Reader {
         Ok(Sums { outcome })
     }
 
-    /// One pass that fills a table, as an Arrow stream.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
+    /// One pass that fills a table, as an Arrow stream; it tells all that it noted where that is wanted.
+    #[pyo3(signature = (name, wants_notes = false))]
+    fn table(&self, py: Python<'_>, name: &str, wants_notes: bool) -> PyResult<ArrowStream> {
         let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         let inputs = self.inputs();
         let source = interruptible(py, move || capture::open(inputs))?.map_err(|error| raise(py, &error))?;
-        let started = py.detach(|| tables::start(source, self.options.clone(), table.name));
+        let started = py.detach(|| tables::start(source, self.options.clone(), table.name, wants_notes));
         let (batches, end) = started.ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
         Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), end })
     }
@@ -426,6 +427,12 @@ impl ArrowStream {
     #[getter]
     fn damage(&self) -> Vec<String> {
         self.end.lock().map(|end| end.damage.clone()).unwrap_or_default()
+    }
+
+    /// Whether the pass noted anything that the capture does not show; complete once the stream has ended.
+    #[getter]
+    fn has_notes(&self) -> bool {
+        self.end.lock().is_ok_and(|end| end.has_notes)
     }
 
     /// What ended the stream early, where anything did; a `NativeError` that is not raised.

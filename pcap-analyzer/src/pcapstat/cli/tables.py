@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pcapstat.capture import stopped
+from pcapstat.capture import Table, stopping
 from pcapstat.cli.options import capture_options, chosen_format, leave, opened, output_options
 from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
@@ -15,10 +15,9 @@ from pcapstat.cli.progress import shown
 class Stream:
     """A pass under way, with only the wanted sessions."""
 
-    def __init__(self, table: Any, sessions: tuple[int, ...]) -> None:
+    def __init__(self, table: Table, sessions: tuple[int, ...], wants_notes: bool) -> None:
         """Begin the pass."""
-        self.table = table
-        self.source = table.stream()
+        self.source = table.stream(wants_notes)
         self.sessions = sessions
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -57,16 +56,12 @@ def make(name: str, about: str) -> click.Command:
 
         chosen = [column.strip() for column in columns.split(",")] if columns else []
         check_columns(name, chosen)
+        is_strict = options["strict"]
         capture = opened(files, read, options)
-        stream = Stream(capture.table(name), sessions)
-        with shown(capture), destination(output) as file:
-            try:
-                FORMATS[chosen_format(form, output)](stream, file, chosen)
-            except Exception:
-                if stream.source.failure is None:
-                    raise
-                raise stopped(stream.source.failure) from None
-        return leave(stream.source.damage)
+        stream = Stream(capture.table(name), sessions, is_strict)
+        with shown(capture), destination(output) as file, stopping(stream.source):
+            FORMATS[chosen_format(form, output)](stream, file, chosen)
+        return leave(stream.source.damage, is_strict and stream.source.has_notes)
 
     return command
 

@@ -85,6 +85,8 @@ pub struct End {
     pub damage: Vec<String>,
     /// What ended it early.
     pub failure: Option<Error>,
+    /// Whether it noted anything that the capture does not show.
+    pub has_notes: bool,
 }
 
 /// The end of a pass, known once the batches have ended.
@@ -106,16 +108,17 @@ pub fn schema(table: &str) -> Option<SchemaRef> {
     })
 }
 
-/// Starts a pass in a thread of its own that fills `table`. None where there is no such table.
+/// Starts a pass in a thread of its own that fills `table`. Where all notes are wanted it adds sums up as well, of which some are about. None where there
+/// is no such table.
 #[must_use]
-pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str) -> Option<(Batches, Ended)> {
+pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str, wants_notes: bool) -> Option<(Batches, Ended)> {
     let schema = schema(table)?;
     let (sender, receiver) = sync_channel(WAITING);
     let end = Ended::default();
     let told = Arc::clone(&end);
     options.wants_messages = table == "messages";
     options.wants_exchanges = table == "exchanges";
-    options.wants_no_sums = options.wants_messages || options.wants_exchanges;
+    options.wants_no_sums = (options.wants_messages || options.wants_exchanges) && !wants_notes;
     std::thread::spawn(move || {
         let (messages, exchanges) = Default::default();
         let mut sink = BatchSink { sender, messages, exchanges, is_closed: false };
@@ -138,6 +141,7 @@ fn finish(outcome: &Outcome, sink: &mut BatchSink, table: &str, told: &Ended) {
         sink.send(batch);
     }
     if let Ok(mut told) = told.lock() {
+        told.has_notes = outcome.notes.rows().next().is_some();
         told.damage.extend(outcome.files.iter().filter_map(|file| file.damage.as_ref()).map(ToString::to_string));
     }
 }
