@@ -75,7 +75,7 @@ class Table:
     """Where passes tell what damaged the capture."""
 
     def stream(self, wants_notes: bool = False) -> _native.ArrowStream:
-        """Begin a pass, which knows at its end whether there are notes, if that is wanted. Raises UnreadableCapture where nothing can be read."""
+        """Begin a pass. Where notes are wanted it knows at its end whether there are any. Raises UnreadableCapture where nothing is read."""
         try:
             stream = self.reader.table(self.name, wants_notes)
         except _native.NativeError as error:
