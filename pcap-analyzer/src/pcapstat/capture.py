@@ -75,7 +75,7 @@ class Table:
     """Where passes tell what damaged the capture."""
 
     def stream(self, wants_notes: bool = False) -> _native.ArrowStream:
-        """Begin a pass. Where notes are wanted it knows at its end whether there are any. Raises UnreadableCapture where nothing is read."""
+        """Begin a pass. Where notes are wanted it knows of any at its end. Raises UnreadableCapture where nothing is read."""
         try:
             stream = self.reader.table(self.name, wants_notes)
         except _native.NativeError as error:
