@@ -174,7 +174,7 @@ def test_what_was_read_without_tshark_is_read_again_with_it(tmp_path: Path) -> N
     gone = {"PCAPSTAT_TSHARK": str(tmp_path / "tshark")}
     assert run(*words, **gone).returncode == 0
     row = captures_of(tmp_path / "ds")[recording.name]
-    assert (row["outcome"], row["engine"], "tshark is not there" in row["engine_reason"]) == ("complete", "native", True)
+    assert (row["outcome"], row["engine"], ": no such program" in row["engine_reason"]) == ("complete", "native", True)
     assert "nothing to do, 1 unchanged" in run(*words, **gone).stderr
     assert "1 captures: 1 complete, 0 unchanged" in run(*words).stderr
     row = captures_of(tmp_path / "ds")[recording.name]
@@ -190,7 +190,7 @@ def test_a_name_that_is_not_utf_8_stops_nothing(archive: Path, tmp_path: Path) -
     done = run("batch", archive, "-O", tmp_path / "ds", "--engine", "native")
     assert (done.returncode, "8 captures: 7 complete, 1 failed, 0 unchanged" in done.stderr) == (4, True)
     row = captures_of(tmp_path / "ds")["caf\\xe9.pcapng"]
-    assert (row["outcome"], "not in UTF-8 (rename the file)" in row["error"]) == ("failed", True)
+    assert (row["outcome"], "no UTF-8 (rename the file)" in row["error"]) == ("failed", True)
     assert "Traceback" not in done.stderr
 
 

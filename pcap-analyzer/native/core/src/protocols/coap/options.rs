@@ -169,6 +169,14 @@ fn block(value: &[u8]) -> (Option<u32>, Option<bool>, Option<u8>) {
     (Some(bits >> 4), Some(bits & 8 != 0), Some((bits & 7) as u8))
 }
 
+/// Adds a number in decimal: most messages have one, and a formatter takes several times as long.
+fn push_number(text: &mut String, number: u32) {
+    if number > 9 {
+        push_number(text, number / 10);
+    }
+    text.extend(char::from_digit(number % 10, 10));
+}
+
 fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message: &mut Message) {
     let text = || String::from_utf8_lossy(value);
     match number {
@@ -187,9 +195,7 @@ fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message:
     }
     match format {
         Empty => {}
-        Uint => {
-            let _ = write!(options, "{}", uint(value));
-        }
+        Uint => push_number(options, uint(value)),
         Text => options.push_str(&text()),
         Block => {
             let _ = write!(options, "{}/{}/{}", uint(value) >> 4, uint(value) >> 3 & 1, 16 << (uint(value) & 7));
