@@ -61,7 +61,7 @@ end
 
 local function open_in(queue, kind, message)
     local exchange = exchanges.open(kind, message)
-    exchange.is_waiting = true
+    exchange.without_answer = "unanswered"
     queue[#queue + 1] = exchange
 end
 
@@ -101,7 +101,7 @@ local function begin(message, from, is_client)
         exchanges.finish(exchange, "complete")
         return
     end
-    exchange.is_waiting = true
+    exchange.without_answer = "unanswered"
     message.expects_ack = true
     from.publishes[message.id] = { exchange = exchange, publication = publication }
 end
@@ -155,7 +155,7 @@ local function place_request(message, _, _, talk)
         exchanges.finish(talk.requests[key], "unanswered")
     end
     talk.requests[key] = exchanges.open(message.kind, message)
-    talk.requests[key].is_waiting = true
+    talk.requests[key].without_answer = "unanswered"
 end
 
 local function answered_by(kind)
