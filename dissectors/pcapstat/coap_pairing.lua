@@ -3,21 +3,15 @@
 
 local coap = require("pcapstat.coap")
 local exchanges = require("pcapstat.exchanges")
+local lists = require("pcapstat.lists")
+local transfers = require("pcapstat.coap_transfers")
 
 local pairing = {}
 
 -- RFC 7252 §4.8.2, with the default transmission parameters of §4.8; RFC 7641 §3.4.
 local EXCHANGE_LIFETIME_NS, NON_LIFETIME_NS, FRESH_AFTER_NS, HALF_OF_OBSERVE = 247e9, 145e9, 128e9, 2 ^ 23
-local CONTINUE, SUCCESS, SIGNAL = 95, 2, 7
+local SIGNAL = 7
 local METHODS = { "GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH" }
-
-local function code_of(message)
-    return message.inner_code or message.code
-end
-
-local function subject_of(message)
-    return message.resource or ""
-end
 
 local function is_alive(sent, now_ns)
     return now_ns - sent.time_ns < (sent.is_con and EXCHANGE_LIFETIME_NS or NON_LIFETIME_NS)
@@ -30,44 +24,19 @@ local function sender_of(side)
     return side.coap
 end
 
-local function first_of(requests, is_it)
-    for _, request in pairs(requests) do
-        if is_it(request) then
-            return request
-        end
-    end
-    return nil
-end
-
-local function remove_from(list, exchange)
-    for at = #list, 1, -1 do
-        if list[at].exchange == exchange then
-            table.remove(list, at)
-        end
-    end
-end
-
 local function remove(sender, exchange)
     for token, request in pairs(sender.requests) do
         if request.exchange == exchange then
             sender.requests[token] = nil
         end
     end
-    remove_from(sender.anonymous, exchange)
-    remove_from(sender.transfers, exchange)
+    lists.remove(sender.anonymous, exchange)
+    lists.remove(sender.transfers, exchange)
 end
 
 local function finish(exchange, outcome)
     exchange.without_answer = nil
     exchanges.finish(exchange, outcome)
-end
-
-local function class_of(message)
-    return math.floor((code_of(message) or 0) / 32)
-end
-
-local function is_success(message)
-    return class_of(message) == SUCCESS
 end
 
 local function add_data(exchange, message, is_data)
@@ -78,22 +47,7 @@ local function add_data(exchange, message, is_data)
 end
 
 local function kind_of(message)
-    return message.observe == 0 and "observe" or METHODS[code_of(message)] or "request"
-end
-
--- The block that a message carries on: offsets of its start and end, whether more follow.
-local function block(message, is_block1)
-    local option = is_block1 and message.block1 or not is_block1 and message.block2
-    if not option then
-        return nil
-    end
-    local size = 2 ^ (4 + math.min(option.szx, 6))
-    return option.number * size, (option.number + 1) * size, option.more
-end
-
--- Whether a message asks for a block behind the first, or brings one.
-local function is_later_block(message)
-    return message.block2 ~= nil and message.block2.number > 0
+    return message.observe == 0 and "observe" or METHODS[coap.code_of(message)] or "request"
 end
 
 -- Ends a registration (RFC 7641 §3.6).
@@ -101,37 +55,17 @@ local function cancel(sender, registration)
     local function is_it(request)
         return request.is_observe and request.registration == registration
     end
-    local found = first_of(sender.requests, is_it) or first_of(sender.anonymous, is_it)
+    local found = lists.first(sender.requests, is_it) or lists.first(sender.anonymous, is_it)
     if found then
         finish(found.exchange, "cancelled")
         remove(sender, found.exchange)
     end
 end
 
--- The transfer that a request for a later block carries on (RFC 7959 §2.4, §2.5).
-local function continued(sender, message)
-    local offset1 = block(message, true)
-    local is_block1 = offset1 ~= nil and offset1 > 0
-    local offset = is_block1 and offset1 or block(message, false)
-    if not offset or offset == 0 then
-        return nil
-    end
-    local by_next
-    for _, transfer in ipairs(sender.transfers) do
-        local fits = transfer.subject == subject_of(message) and transfer.is_block1 == is_block1
-            and (not is_block1 or transfer.tag == (message.body_tag or ""))
-        if fits and transfer.token == message.token and transfer.next >= offset then
-            return transfer
-        end
-        by_next = by_next or fits and transfer.next == offset and transfer or nil
-    end
-    return by_next
-end
-
 -- The exchange of the transfer that a request carries on. It takes the place of the request before, also with another token: that one is
 -- answered, unless several are sent at once, which is not done with Confirmable ones.
 local function carry_on(sender, message)
-    local transfer = continued(sender, message)
+    local transfer = transfers.continued(sender.transfers, message)
     if not transfer then
         return nil
     end
@@ -150,33 +84,17 @@ end
 -- The registration with whose token a request asks for a later block of what is observed. A token of its own is due for that (RFC 7959 §3.4),
 -- with which it is a request like others.
 local function observed(sender, message)
-    local request = is_later_block(message) and sender.requests[message.token]
-    return request and is_registered(request) and request.subject == subject_of(message) and request.exchange or nil
-end
-
--- Keeps a transfer's place. Returns whether more blocks are to come.
-local function follow_blocks(sender, message, exchange, is_request)
-    local _, next_offset, more = block(message, is_request)
-    if not next_offset then
-        return false
-    end
-    remove_from(sender.transfers, exchange)
-    if more then
-        sender.transfers[#sender.transfers + 1] = {
-            exchange = exchange, subject = subject_of(message), tag = message.body_tag or "", token = message.token, next = next_offset,
-            is_block1 = is_request,
-        }
-    end
-    return more
+    local request = transfers.is_later_block(message) and sender.requests[message.token]
+    return request and is_registered(request) and request.subject == coap.subject_of(message) and request.exchange or nil
 end
 
 local function begin(sender, message)
     local exchange = exchanges.open(kind_of(message), message)
     exchange.resource, exchange.without_answer = message.resource, "unanswered"
-    if is_later_block(message) then
+    if transfers.is_later_block(message) then
         return exchange
     end
-    local subject = subject_of(message)
+    local subject = coap.subject_of(message)
     if sender.polled[subject] then
         exchange.interval_ns = message.time_ns - sender.polled[subject]
         message.interval_ns = exchange.interval_ns
@@ -226,13 +144,13 @@ local function renewed_by(sender, token, request)
     local function is_it(old)
         return old.is_observe and old.freshest and old.subject == request.subject and old.exchange ~= request.exchange
     end
-    return request.is_observe and first_of(token == "" and sender.anonymous or { sender.requests[token] }, is_it) or nil
+    return lists.first(token == "" and sender.anonymous or { sender.requests[token] }, is_it)
 end
 
 -- Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1). What renews a registration
 -- goes on with it.
 local function open(sender, message, request)
-    local renewed = renewed_by(sender, message.token, request)
+    local renewed = request.is_observe and renewed_by(sender, message.token, request) or nil
     request.registration, request.freshest = renewed and renewed.registration or request, renewed and renewed.freshest
     if message.token == "" then
         return open_anonymous(sender, request, renewed)
@@ -256,9 +174,9 @@ local function place_request(message, from)
     end
     exchange.asked_ns = message.time_ns
     open(sender, message, {
-        exchange = exchange, subject = subject_of(message), kind = message.kind, is_observe = message.observe == 0, is_answered = false,
+        exchange = exchange, subject = coap.subject_of(message), kind = message.kind, is_observe = message.observe == 0, is_answered = false,
     })
-    follow_blocks(sender, message, exchange, true)
+    transfers.follow(sender.transfers, message, exchange, true)
     add_data(exchange, message, message.payload > 0)
     message.expects_ack = message.is_data and message.kind == "CON"
     return "request"
@@ -310,7 +228,7 @@ end
 -- Whether a response is a notification. As long as a request that renews a registration has got neither ACK nor answer, notifications may still
 -- come that were sent before.
 local function is_notified(request, message, asked)
-    if not request.is_observe or is_later_block(message) then
+    if not request.is_observe or transfers.is_later_block(message) then
         return false
     end
     return request.is_answered or (request.freshest and not asked and request.kind == "CON" and not request.exchange.ack_rtt_ns)
@@ -338,7 +256,7 @@ local function place_notification(requester, message, request)
         request.freshest = { value = message.observe, time_ns = message.time_ns }
     end
     exchange.result = message.variant
-    add_data(exchange, message, message.payload > 0 and is_success(message) and fresh)
+    add_data(exchange, message, message.payload > 0 and coap.is_success(message) and fresh)
     if message.kind ~= "CON" then
         finish(exchange, "complete")
     end
@@ -349,36 +267,6 @@ local function place_notification(requester, message, request)
     return "notification"
 end
 
--- Counts the blocks of a transfer (RFC 7959).
-local function count_blocks(requester, message, request)
-    local exchange = request.exchange
-    for _, transfer in ipairs(requester.transfers) do
-        if transfer.exchange == exchange then
-            transfer.subject, transfer.token = request.subject, message.token
-            exchange.parts = (exchange.parts or 0) + 1
-            if not exchange.kind:find("block-wise", 1, true) and exchange.kind ~= "observe" and exchange.kind ~= "request" then
-                exchange.kind = exchange.kind .. " block-wise"
-            end
-            return
-        end
-    end
-    if exchange.parts then
-        exchange.parts = exchange.parts + 1
-    end
-end
-
--- Whether a response answers only one block of the request's body: with 2.31, or because the server keeps no state between blocks and answers each
--- as if it were all (RFC 7959 §2.3, Figure 8).
-local function is_step(requester, message, exchange)
-    if code_of(message) == CONTINUE then
-        return true
-    end
-    local function is_sent(transfer)
-        return transfer.is_block1 and transfer.exchange == exchange
-    end
-    return message.block1 and is_success(message) and first_of(requester.transfers, is_sent) ~= nil
-end
-
 -- Notes what a response says of its request; one without more to come is let go.
 local function note_answer(requester, message, request, is_last, is_of_request)
     request.is_answered = request.is_answered or is_last
@@ -386,7 +274,7 @@ local function note_answer(requester, message, request, is_last, is_of_request)
     request.is_observe = request.is_observe and (message.observe ~= nil or is_of_request)
     local is_done = is_last and not request.is_observe and request.kind ~= "NON"
     if is_done and message.token == "" then
-        remove_from(requester.anonymous, request.exchange)
+        lists.remove(requester.anonymous, request.exchange)
     elseif is_done and requester.requests[message.token] == request then
         requester.requests[message.token] = nil
     end
@@ -401,9 +289,9 @@ local function answered(requester, message, request)
     end
     -- what is observed comes with its first block; the others are asked for by requests of their own (RFC 7959 §3.4)
     local begins = request.is_observe and message.observe ~= nil
-    local is_of_request = not begins and is_step(requester, message, exchange)
-    local is_last = begins or not is_of_request and not follow_blocks(requester, message, exchange, false)
-    count_blocks(requester, message, request)
+    local is_of_request = not begins and transfers.is_step(requester.transfers, message, exchange)
+    local is_last = begins or not is_of_request and not transfers.follow(requester.transfers, message, exchange, false)
+    transfers.count(requester.transfers, message, request)
     note_answer(requester, message, request, is_last, is_of_request)
     if is_last then
         exchange.without_answer = nil
@@ -430,7 +318,7 @@ local function place_response(message, peer, asked)
     local exchange = request.exchange
     exchanges.join(exchange, message)
     exchange.result = message.variant
-    add_data(exchange, message, message.payload > 0 and is_success(message))
+    add_data(exchange, message, message.payload > 0 and coap.is_success(message))
     if not is_registered(request) then
         answered(requester, message, request)
     end
@@ -479,7 +367,7 @@ local function place_answer(message, from, peer)
         exchanges.join_again(sent.exchange, message)
     elseif message.kind == "RST" then
         place_reset(message, sent, from, peer)
-    elseif (code_of(message) or 0) == 0 then
+    elseif (coap.code_of(message) or 0) == 0 then
         place_empty_ack(message, sent)
     else
         place_response(message, peer, sent)
@@ -489,7 +377,7 @@ end
 -- A message ID seen within its lifetime: the message was sent again (§4.5).
 local function is_repeated(message, from)
     local sent = sender_of(from).ids[message.id]
-    if not sent or not is_alive(sent, message.time_ns) or sent.code ~= code_of(message) then
+    if not sent or not is_alive(sent, message.time_ns) or sent.code ~= coap.code_of(message) then
         return false
     end
     message.is_retransmission, message.sent_before = true, sent
@@ -516,7 +404,7 @@ local function let_go(sender, sent)
 end
 
 local function place_new(message, from, peer)
-    local code = code_of(message)
+    local code = coap.code_of(message)
     if coap.is_request(code) then
         return place_request(message, from)
     elseif code == 0 then
@@ -524,7 +412,7 @@ local function place_new(message, from, peer)
         return "ping"
     end
     -- signals of reliable transports answer no request (RFC 8323 §5)
-    return class_of(message) ~= SIGNAL and place_response(message, peer, nil) or nil
+    return coap.class_of(message) ~= SIGNAL and place_response(message, peer, nil) or nil
 end
 
 -- A Pong has the token of its Ping (RFC 8323 §5.4).
@@ -566,7 +454,7 @@ function pairing.place(message, from, peer)
     local sender = sender_of(from)
     local old = sender.ids[message.id]
     sender.ids[message.id] = {
-        time_ns = message.time_ns, times = { message.time_ns }, exchange = message.exchange, code = code_of(message), role = role,
+        time_ns = message.time_ns, times = { message.time_ns }, exchange = message.exchange, code = coap.code_of(message), role = role,
         is_con = message.kind == "CON",
     }
     if old then
