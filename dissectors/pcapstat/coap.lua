@@ -7,7 +7,7 @@ coap.PORTS = { [5683] = true, [5684] = true }
 local TYPES = { [0] = "CON", "NON", "ACK", "RST" }
 local METHODS = { "GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH" }
 local SIGNALS = { [225] = "CSM", [226] = "Ping", [227] = "Pong", [228] = "Release", [229] = "Abort" }
-local MARKER, CSM = 0xff, 225
+local MARKER, CSM, SUCCESS = 0xff, 225, 2
 local OBSERVE, OSCORE, CONTENT_FORMAT, URI_PATH, URI_QUERY, BLOCK2, BLOCK1 = 6, 9, 12, 11, 15, 23, 27
 local Q_BLOCK1, Q_BLOCK2 = 19, 31
 
@@ -51,6 +51,25 @@ end
 
 function coap.is_request(code)
     return code > 0 and code < 32
+end
+
+-- The code that the application means: the inner message's, where OSCORE's was opened.
+function coap.code_of(message)
+    return message.inner_code or message.code
+end
+
+function coap.class_of(message)
+    return math.floor((coap.code_of(message) or 0) / 32)
+end
+
+-- Whether a response tells of success (RFC 7252 §5.9.1).
+function coap.is_success(message)
+    return coap.class_of(message) == SUCCESS
+end
+
+-- What a request is about.
+function coap.subject_of(message)
+    return message.resource or ""
 end
 
 -- The code in words: a request's method, a response's class and detail.

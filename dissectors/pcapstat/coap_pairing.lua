@@ -3,21 +3,15 @@
 
 local coap = require("pcapstat.coap")
 local exchanges = require("pcapstat.exchanges")
+local lists = require("pcapstat.lists")
+local transfers = require("pcapstat.coap_transfers")
 
 local pairing = {}
 
 -- RFC 7252 §4.8.2, with the default transmission parameters of §4.8; RFC 7641 §3.4.
 local EXCHANGE_LIFETIME_NS, NON_LIFETIME_NS, FRESH_AFTER_NS, HALF_OF_OBSERVE = 247e9, 145e9, 128e9, 2 ^ 23
-local PING, CONTINUE, SUCCESS = 226, 95, 2
+local SIGNAL = 7
 local METHODS = { "GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH" }
-
-local function code_of(message)
-    return message.inner_code or message.code
-end
-
-local function subject_of(message)
-    return message.resource or ""
-end
 
 local function is_alive(sent, now_ns)
     return now_ns - sent.time_ns < (sent.is_con and EXCHANGE_LIFETIME_NS or NON_LIFETIME_NS)
@@ -25,17 +19,9 @@ end
 
 local function sender_of(side)
     if not side.coap then
-        side.coap = { ids = {}, requests = {}, anonymous = {}, transfers = {}, polled = {} }
+        side.coap = { ids = {}, requests = {}, anonymous = {}, transfers = {}, polled = {}, pings = {} }
     end
     return side.coap
-end
-
-local function remove_from(list, exchange)
-    for at = #list, 1, -1 do
-        if list[at].exchange == exchange then
-            table.remove(list, at)
-        end
-    end
 end
 
 local function remove(sender, exchange)
@@ -44,17 +30,13 @@ local function remove(sender, exchange)
             sender.requests[token] = nil
         end
     end
-    remove_from(sender.anonymous, exchange)
-    remove_from(sender.transfers, exchange)
+    lists.remove(sender.anonymous, exchange)
+    lists.remove(sender.transfers, exchange)
 end
 
 local function finish(exchange, outcome)
-    exchange.is_waiting = nil
+    exchange.without_answer = nil
     exchanges.finish(exchange, outcome)
-end
-
-local function is_success(message)
-    return math.floor((code_of(message) or 0) / 32) == SUCCESS
 end
 
 local function add_data(exchange, message, is_data)
@@ -65,76 +47,54 @@ local function add_data(exchange, message, is_data)
 end
 
 local function kind_of(message)
-    return message.observe == 0 and "observe" or METHODS[code_of(message)] or "request"
+    return message.observe == 0 and "observe" or METHODS[coap.code_of(message)] or "request"
 end
 
--- The block that a message carries on: offsets of its start and end, whether more follow.
-local function block(message, is_block1)
-    local option = is_block1 and message.block1 or not is_block1 and message.block2
-    if not option then
-        return nil
-    end
-    local size = 2 ^ (4 + math.min(option.szx, 6))
-    return option.number * size, (option.number + 1) * size, option.more
-end
-
--- Ends the registration of an exchange (RFC 7641 §3.6).
+-- Ends a registration (RFC 7641 §3.6).
 local function cancel(sender, registration)
-    if registration then
-        finish(registration, "cancelled")
-        remove(sender, registration)
+    local function is_it(request)
+        return request.is_observe and request.registration == registration
+    end
+    local found = lists.first(sender.requests, is_it) or lists.first(sender.anonymous, is_it)
+    if found then
+        finish(found.exchange, "cancelled")
+        remove(sender, found.exchange)
     end
 end
 
--- The transfer that a request for a later block carries on (RFC 7959 §2.4, §2.5).
-local function continued(sender, message)
-    local offset1 = block(message, true)
-    local is_block1 = offset1 ~= nil and offset1 > 0
-    local offset = is_block1 and offset1 or block(message, false)
-    if not offset or offset == 0 then
+-- The exchange of the transfer that a request carries on. It takes the place of the request before, also with another token: that one is
+-- answered, unless several are sent at once, which is not done with Confirmable ones.
+local function carry_on(sender, message)
+    local transfer = transfers.continued(sender.transfers, message)
+    if not transfer then
         return nil
     end
-    local by_next
-    for _, transfer in ipairs(sender.transfers) do
-        local fits = transfer.subject == subject_of(message) and transfer.is_block1 == is_block1
-            and (not is_block1 or transfer.tag == (message.body_tag or ""))
-        if fits and transfer.token == message.token and transfer.next >= offset then
-            return transfer.exchange
-        end
-        by_next = by_next or fits and transfer.next == offset and transfer.exchange or nil
+    local before = transfer.token ~= message.token and sender.requests[transfer.token]
+    if before and before.exchange == transfer.exchange and before.kind ~= "NON" then
+        sender.requests[transfer.token] = nil
     end
-    return by_next
+    return transfer.exchange
 end
 
--- The registration that a request with the same token and resource renews (RFC 7641 §3.3.1).
-local function registered_again(sender, message)
-    local request = message.observe == 0 and sender.requests[message.token]
-    if request and request.is_observe and request.is_answered and request.subject == subject_of(message) then
-        return request.exchange
-    end
-    return nil
+-- Whether notifications may come for a request.
+local function is_registered(request)
+    return request.is_observe and request.is_answered
 end
 
--- Keeps a transfer's place. Returns whether more blocks are to come.
-local function follow_blocks(sender, message, exchange, is_request)
-    local _, next_offset, more = block(message, is_request)
-    if not next_offset then
-        return false
-    end
-    remove_from(sender.transfers, exchange)
-    if more then
-        sender.transfers[#sender.transfers + 1] = {
-            exchange = exchange, subject = subject_of(message), tag = message.body_tag or "", token = message.token, next = next_offset,
-            is_block1 = is_request,
-        }
-    end
-    return more
+-- The registration with whose token a request asks for a later block of what is observed. A token of its own is due for that (RFC 7959 §3.4),
+-- with which it is a request like others.
+local function observed(sender, message)
+    local request = transfers.is_later_block(message) and sender.requests[message.token]
+    return request and is_registered(request) and request.subject == coap.subject_of(message) and request.exchange or nil
 end
 
 local function begin(sender, message)
     local exchange = exchanges.open(kind_of(message), message)
-    exchange.resource, exchange.is_waiting = message.resource, true
-    local subject = subject_of(message)
+    exchange.resource, exchange.without_answer = message.resource, "unanswered"
+    if transfers.is_later_block(message) then
+        return exchange
+    end
+    local subject = coap.subject_of(message)
     if sender.polled[subject] then
         exchange.interval_ns = message.time_ns - sender.polled[subject]
         message.interval_ns = exchange.interval_ns
@@ -143,73 +103,102 @@ local function begin(sender, message)
     return exchange
 end
 
-local function keep_anonymous(sender, request)
+-- A request took the token of an old one before that was answered. A response can still name the old one by its message ID, until an empty ACK did.
+local function supersede(sender, request)
+    local exchange = request.exchange
+    local sent = sender.ids[exchange.id]
+    if sent and sent.exchange == exchange and sent.is_con and not sent.is_acknowledged then
+        sent.superseded, request.is_observe, exchange.without_answer = request, false, "superseded"
+    else
+        finish(exchange, "superseded")
+    end
+end
+
+-- A request took the token of an old one.
+local function replace(sender, old, observe)
+    if old.is_observe and observe == 1 then
+        finish(old.exchange, "cancelled")
+    elseif is_registered(old) and observe == 0 then
+        finish(old.exchange, "complete")
+    elseif not old.is_answered then
+        supersede(sender, old)
+    end
+end
+
+local function open_anonymous(sender, request, renewed)
     local kept = {}
     for _, open in ipairs(sender.anonymous) do
-        if open.exchange ~= request.exchange and (not open.is_answered or open.is_observe) then
+        if open.exchange ~= request.exchange and open ~= renewed and (not open.is_answered or open.is_observe) then
             kept[#kept + 1] = open
         end
     end
     kept[#kept + 1] = request
     sender.anonymous = kept
+    if renewed then
+        replace(sender, renewed, 0)
+    end
 end
 
--- Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
+-- The registration that a request renews (RFC 7641 §3.3.1): the client asks again what it observes, with the same token.
+local function renewed_by(sender, token, request)
+    local function is_it(old)
+        return old.is_observe and old.freshest and old.subject == request.subject and old.exchange ~= request.exchange
+    end
+    return lists.first(token == "" and sender.anonymous or { sender.requests[token] }, is_it)
+end
+
+-- Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1). What renews a registration
+-- goes on with it.
 local function open(sender, message, request)
+    local renewed = request.is_observe and renewed_by(sender, message.token, request) or nil
+    request.registration, request.freshest = renewed and renewed.registration or request, renewed and renewed.freshest
     if message.token == "" then
-        return keep_anonymous(sender, request)
+        return open_anonymous(sender, request, renewed)
     end
     local old = sender.requests[message.token]
     sender.requests[message.token] = request
-    if not old or old.exchange == request.exchange then
-        return
-    elseif old.is_observe and message.observe == 1 then
-        finish(old.exchange, "cancelled")
-    elseif not old.is_answered then
-        finish(old.exchange, "superseded")
+    if old and old.exchange ~= request.exchange then
+        replace(sender, old, message.observe)
+    elseif old and is_registered(old) and not request.is_observe then
+        sender.requests[message.token] = old
     end
 end
 
 local function place_request(message, from)
     local sender = sender_of(from)
-    local exchange = continued(sender, message) or registered_again(sender, message)
+    local exchange = carry_on(sender, message) or observed(sender, message)
     if exchange then
         exchanges.join(exchange, message)
     else
         exchange = begin(sender, message)
     end
-    local before = sender.requests[message.token]
-    local freshest = before and before.exchange == exchange and before.freshest or nil
+    exchange.asked_ns = message.time_ns
     open(sender, message, {
-        exchange = exchange, time_ns = message.time_ns, subject = subject_of(message), is_con = message.kind == "CON",
-        is_observe = message.observe == 0, is_answered = freshest ~= nil, freshest = freshest,
+        exchange = exchange, subject = coap.subject_of(message), kind = message.kind, is_observe = message.observe == 0, is_answered = false,
     })
-    follow_blocks(sender, message, exchange, true)
+    transfers.follow(sender.transfers, message, exchange, true)
     add_data(exchange, message, message.payload > 0)
     message.expects_ack = message.is_data and message.kind == "CON"
     return "request"
 end
 
--- RFC 7641 §3.4.
-local function is_fresh(freshest, value, now_ns)
-    if not freshest then
+-- Whether a notification is newer than those before (RFC 7641 §3.4). So is the last one, which has no value (§3.2), and all over a reliable
+-- transport, where the value means nothing (RFC 8323 §7.1).
+local function is_fresh(freshest, message)
+    if not freshest or not message.observe or message.is_over_tcp then
         return true
     end
-    local before = freshest.value
-    return now_ns > freshest.time_ns + FRESH_AFTER_NS or (before < value and value - before < HALF_OF_OBSERVE)
+    local before, value = freshest.value, message.observe
+    return message.time_ns > freshest.time_ns + FRESH_AFTER_NS or (before < value and value - before < HALF_OF_OBSERVE)
         or (before > value and before - value > HALF_OF_OBSERVE)
 end
 
--- The open request that a response answers.
-local function find(requester, message, piggybacked)
-    if message.token ~= "" then
-        return requester.requests[message.token]
-    end
+local function find_anonymous(requester, asked)
     local only, count = nil, 0
     for _, request in ipairs(requester.anonymous) do
-        if piggybacked and request.exchange == piggybacked then
+        if asked and request.exchange == asked.exchange then
             return request
-        elseif not piggybacked and (not request.is_answered or request.is_observe) then
+        elseif not asked and (not request.is_answered or request.is_observe) then
             only, count = request, count + 1
         end
     end
@@ -223,100 +212,116 @@ local function find(requester, message, piggybacked)
     return count == 1 and only or nil
 end
 
+-- The open request that a response answers: by its token, and where it comes with the ACK by the message ID of what was `asked` too
+-- (RFC 7252 §5.3.2).
+local function find(requester, message, asked)
+    if message.token == "" then
+        return find_anonymous(requester, asked)
+    end
+    local request = requester.requests[message.token]
+    if asked and (not request or request.exchange ~= asked.exchange) then
+        return asked.exchange.token == message.token and asked.superseded or nil
+    end
+    return request
+end
+
+-- Whether a response is a notification. As long as a request that renews a registration has got neither ACK nor answer, notifications may still
+-- come that were sent before.
+local function is_notified(request, message, asked)
+    if not request.is_observe or transfers.is_later_block(message) then
+        return false
+    end
+    return request.is_answered or (request.freshest and not asked and request.kind == "CON" and not request.exchange.ack_rtt_ns)
+end
+
+-- What a notification tells of the time since the one before, and of values between them.
+local function compare(exchange, message, before)
+    exchange.interval_ns = message.time_ns - before.time_ns
+    message.interval_ns = exchange.interval_ns
+    if message.observe and not message.is_over_tcp then
+        message.observe_gap = (message.observe - before.value) % 2 ^ 24 - 1
+    end
+end
+
 -- A further response to a registration (RFC 7641 §3.2).
 local function place_notification(requester, message, request)
     local exchange = exchanges.open("notification", message)
-    exchange.parent = request.exchange
-    local fresh = message.observe ~= nil and is_fresh(request.freshest, message.observe, message.time_ns)
+    exchange.parent, exchange.registration = request.exchange, request.registration
+    local fresh = is_fresh(request.freshest, message)
     if fresh and request.freshest then
-        exchange.interval_ns = message.time_ns - request.freshest.time_ns
-        message.interval_ns = exchange.interval_ns
-        message.observe_gap = (message.observe - request.freshest.value) % 2 ^ 24 - 1
+        compare(exchange, message, request.freshest)
     end
     message.is_stale = not fresh
-    if fresh then
+    if fresh and message.observe then
         request.freshest = { value = message.observe, time_ns = message.time_ns }
     end
     exchange.result = message.variant
-    add_data(exchange, message, message.payload > 0 and is_success(message) and fresh)
+    add_data(exchange, message, message.payload > 0 and coap.is_success(message) and fresh)
     if message.kind ~= "CON" then
         finish(exchange, "complete")
     end
     if message.observe == nil then
-        cancel(requester, request.exchange)
+        cancel(requester, request.registration)
     end
     message.expects_ack = message.kind == "CON" and message.is_data
     return "notification"
 end
 
--- Counts the blocks of a transfer (RFC 7959).
-local function count_blocks(requester, message, request)
-    local exchange = request.exchange
-    for _, transfer in ipairs(requester.transfers) do
-        if transfer.exchange == exchange then
-            transfer.subject, transfer.token = request.subject, message.token
-            exchange.parts = (exchange.parts or 0) + 1
-            if not exchange.kind:find("block-wise", 1, true) and exchange.kind ~= "observe" and exchange.kind ~= "request" then
-                exchange.kind = exchange.kind .. " block-wise"
-            end
-            return
-        end
-    end
-    if exchange.parts then
-        exchange.parts = exchange.parts + 1
-    end
-end
-
-local function remove_one(requester, message, exchange)
-    if message.token == "" then
-        remove_from(requester.anonymous, exchange)
-    else
+-- Notes what a response says of its request; one without more to come is let go.
+local function note_answer(requester, message, request, is_last, is_of_request)
+    request.is_answered = request.is_answered or is_last
+    request.freshest = request.is_observe and message.observe and { value = message.observe, time_ns = message.time_ns } or nil
+    request.is_observe = request.is_observe and (message.observe ~= nil or is_of_request)
+    local is_done = is_last and not request.is_observe and request.kind ~= "NON"
+    if is_done and message.token == "" then
+        lists.remove(requester.anonymous, request.exchange)
+    elseif is_done and requester.requests[message.token] == request then
         requester.requests[message.token] = nil
     end
 end
 
--- Notes the first response to a request; one without more to come is let go.
-local function answered(requester, message, request, is_last)
-    count_blocks(requester, message, request)
-    request.is_answered = request.is_answered or is_last
-    request.exchange.is_waiting = not is_last or nil
-    request.freshest = request.is_observe and message.observe and { value = message.observe, time_ns = message.time_ns } or nil
-    request.is_observe = request.is_observe and (message.observe ~= nil or not is_last)
-    if is_last and not request.is_observe and request.is_con then
-        remove_one(requester, message, request.exchange)
+-- Notes a response to a request. What has no more to come ends there, unless it is a registration.
+local function answered(requester, message, request)
+    local exchange = request.exchange
+    message.is_separate = message.kind ~= "ACK" and exchange.frame_ack ~= nil
+    if request.kind == "CON" then
+        exchanges.acknowledge(exchange, message)
+    end
+    -- what is observed comes with its first block; the others are asked for by requests of their own (RFC 7959 §3.4)
+    local begins = request.is_observe and message.observe ~= nil
+    local is_of_request = not begins and transfers.is_step(requester.transfers, message, exchange)
+    local is_last = begins or not is_of_request and not transfers.follow(requester.transfers, message, exchange, false)
+    transfers.count(requester.transfers, message, request)
+    note_answer(requester, message, request, is_last, is_of_request)
+    if is_last then
+        exchange.without_answer = nil
+        exchanges.respond(exchange, message)
+    end
+    if is_last and not begins then
+        finish(exchange, "complete")
     end
 end
 
--- A response, piggybacked on the ACK of the request in `piggybacked`, or separate, or a notification.
-local function place_response(message, peer, piggybacked)
+-- A response, piggybacked on the ACK of what was `asked`, or separate, or a notification.
+local function place_response(message, peer, asked)
     local requester = sender_of(peer)
-    local request = find(requester, message, piggybacked)
+    local request = find(requester, message, asked)
     if not request then
-        if piggybacked then
-            exchanges.join(piggybacked, message)
+        if asked then
+            exchanges.join(asked.exchange, message)
         end
         return "response"
     end
-    if request.is_answered and request.is_observe then
+    if is_notified(request, message, asked) then
         return place_notification(requester, message, request)
     end
     local exchange = request.exchange
-    message.is_separate = message.kind ~= "ACK" and exchange.frame_ack ~= nil
     exchanges.join(exchange, message)
-    if request.is_con then
-        exchanges.acknowledge(exchange, message)
-    end
-    local is_last = not follow_blocks(requester, message, exchange, false) and code_of(message) ~= CONTINUE
-    local was_observe = request.is_observe
-    answered(requester, message, request, is_last)
-    if is_last then
-        exchanges.respond(exchange, message)
-        if not (was_observe and message.observe) then
-            finish(exchange, "complete")
-        end
-    end
     exchange.result = message.variant
-    add_data(exchange, message, message.payload > 0 and is_success(message))
+    add_data(exchange, message, message.payload > 0 and coap.is_success(message))
+    if not is_registered(request) then
+        answered(requester, message, request)
+    end
     message.expects_ack = message.kind == "CON" and message.is_data
     message.gives_ack = message.kind == "ACK"
     return "response"
@@ -341,10 +346,10 @@ local function place_reset(message, sent, from, peer)
         finish(sent.exchange, "complete")
     elseif sent.role == "notification" then
         finish(sent.exchange, "reset")
-        cancel(sender_of(from), sent.exchange.parent)
+        cancel(sender_of(from), sent.exchange.registration)
     else
         finish(sent.exchange, "reset")
-        remove(sender_of(peer), sent.exchange)
+        remove(sender_of(sent.role == "response" and from or peer), sent.exchange)
     end
 end
 
@@ -362,17 +367,17 @@ local function place_answer(message, from, peer)
         exchanges.join_again(sent.exchange, message)
     elseif message.kind == "RST" then
         place_reset(message, sent, from, peer)
-    elseif (code_of(message) or 0) == 0 then
+    elseif (coap.code_of(message) or 0) == 0 then
         place_empty_ack(message, sent)
     else
-        place_response(message, peer, sent.exchange)
+        place_response(message, peer, sent)
     end
 end
 
 -- A message ID seen within its lifetime: the message was sent again (§4.5).
 local function is_repeated(message, from)
     local sent = sender_of(from).ids[message.id]
-    if not sent or not is_alive(sent, message.time_ns) or sent.code ~= code_of(message) then
+    if not sent or not is_alive(sent, message.time_ns) or sent.code ~= coap.code_of(message) then
         return false
     end
     message.is_retransmission, message.sent_before = true, sent
@@ -387,35 +392,61 @@ local function is_repeated(message, from)
     return true
 end
 
--- Nothing can join the exchange of this message any more, unless it is a registration.
+-- Nothing can join the exchange of this message any more, unless it is a registration or goes on with a later message.
 local function let_go(sender, sent)
-    if sent.role == "request" and sent.exchange and sent.exchange.is_waiting then
-        finish(sent.exchange, "unanswered")
-        remove(sender, sent.exchange)
-    elseif (sent.role == "notification" or sent.role == "ping") and sent.exchange then
-        finish(sent.exchange, (sent.is_con or sent.role == "ping") and "unanswered" or "complete")
+    local exchange = sent.exchange
+    if sent.role == "request" and exchange.without_answer and exchange.kind ~= "observe" and exchange.asked_ns == sent.time_ns then
+        finish(exchange, exchange.without_answer)
+        remove(sender, exchange)
+    elseif sent.role == "notification" or sent.role == "ping" then
+        finish(exchange, (sent.is_con or sent.role == "ping") and "unanswered" or "complete")
     end
 end
 
 local function place_new(message, from, peer)
-    local code = code_of(message)
+    local code = coap.code_of(message)
     if coap.is_request(code) then
         return place_request(message, from)
-    elseif code == 0 or code == PING then
+    elseif code == 0 then
         exchanges.open("ping", message)
         return "ping"
     end
-    return place_response(message, peer, nil)
+    -- signals of reliable transports answer no request (RFC 8323 §5)
+    return coap.class_of(message) ~= SIGNAL and place_response(message, peer, nil) or nil
+end
+
+-- A Pong has the token of its Ping (RFC 8323 §5.4).
+local function place_pong(message, peer)
+    local pings = sender_of(peer).pings
+    for at, ping in ipairs(pings) do
+        if ping.token == message.token then
+            exchanges.join(ping, message)
+            exchanges.respond(ping, message)
+            finish(ping, "complete")
+            table.remove(pings, at)
+            return
+        end
+    end
+end
+
+-- Over TCP and WebSockets nothing is acknowledged or sent again (RFC 8323 §3.3).
+local function place_reliable(message, from, peer)
+    if message.kind == "Request" or message.kind == "Response" then
+        place_new(message, from, peer)
+    elseif message.kind == "Ping" then
+        local pings, ping = sender_of(from).pings, exchanges.open("ping", message)
+        ping.without_answer = "unanswered"
+        pings[#pings + 1] = ping
+    elseif message.kind == "Pong" then
+        place_pong(message, peer)
+    end
 end
 
 function pairing.place(message, from, peer)
-    if message.kind == "ACK" or message.kind == "RST" then
+    if message.is_over_tcp then
+        return place_reliable(message, from, peer)
+    elseif message.kind == "ACK" or message.kind == "RST" then
         return place_answer(message, from, peer)
-    elseif message.kind ~= "CON" and message.kind ~= "NON" then
-        if message.kind == "Request" or message.kind == "Response" or message.kind == "Ping" or message.kind == "Pong" then
-            place_new(message, from, peer)
-        end
-        return
     elseif is_repeated(message, from) then
         return
     end
@@ -423,7 +454,7 @@ function pairing.place(message, from, peer)
     local sender = sender_of(from)
     local old = sender.ids[message.id]
     sender.ids[message.id] = {
-        time_ns = message.time_ns, times = { message.time_ns }, exchange = message.exchange, code = code_of(message), role = role,
+        time_ns = message.time_ns, times = { message.time_ns }, exchange = message.exchange, code = coap.code_of(message), role = role,
         is_con = message.kind == "CON",
     }
     if old then

@@ -69,7 +69,7 @@ function exchanges.outcome(exchange, is_capture_over)
     if exchange.outcome or not is_capture_over then
         return exchange.outcome
     end
-    return exchange.is_waiting and "unanswered" or "open"
+    return exchange.without_answer or "open"
 end
 
 return exchanges

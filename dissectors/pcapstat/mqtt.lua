@@ -20,6 +20,7 @@ local PROPERTIES = {
     [39] = 4, [40] = 1, [41] = 1, [42] = 1,
 }
 local TOPIC_ALIAS = 35
+local PUBREL, SUBSCRIBE, UNSUBSCRIBE = 6, 8, 10
 -- Bytes at a payload's start that tell publications of one topic apart, with its length.
 local DIGESTED = 4096
 
@@ -143,6 +144,8 @@ local function connect(message, bytes, at, connection)
     if not flags then
         return nil
     end
+    -- the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's: the other broker then leaves RETAIN as it is
+    message.is_retain_as_published = level >= 128
     connection.version = math.max(3, math.min(5, level % 128))
     behind = behind + 4
     if connection.version == 5 then
@@ -191,6 +194,13 @@ local function disconnect(message, bytes, at)
     return reason(message, bytes, at)
 end
 
+-- Whether one of the subscriptions from `at` on asks for RETAIN as published (MQTT 5 §3.8.3.1).
+local function asks_for_retain(bytes, at)
+    local behind = behind_text(bytes, at)
+    local options = behind and bytes:byte(behind)
+    return options ~= nil and (floor(options / 8) % 2 == 1 or asks_for_retain(bytes, behind + 1))
+end
+
 -- SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK: identifier, properties, and filters or reason codes up to the end.
 local function with_properties(message, bytes, at, connection)
     message.id = u16(bytes, at)
@@ -199,6 +209,7 @@ local function with_properties(message, bytes, at, connection)
         return last + 1, last + 1 - at
     end
     local behind, size = properties(bytes, at + 2, message)
+    message.is_retain_as_published = message.number == SUBSCRIBE and behind and asks_for_retain(bytes, behind)
     return behind and last + 1, behind and 2 + size + last + 1 - behind
 end
 
@@ -220,6 +231,15 @@ local function least(message, specified, len)
     message.cause = message.option > 0 and "Reason Code, Property Length" or "Reason Code"
     local body = message.number <= 7 and 2 or 0
     return len and 2 + body or specified
+end
+
+-- DUP of another packet than PUBLISH, which only MQTT 3.1 has (MQTT 3.1 §2.1).
+local function dup(number, flags, connection)
+    local may_be = flags >= 8 and (number == PUBREL or number == SUBSCRIBE or number == UNSUBSCRIBE)
+    if may_be and not connection.version then
+        connection.version = 3
+    end
+    return may_be and connection.version == 3 or nil
 end
 
 local function weigh(message, specified, remaining, len)
@@ -265,6 +285,7 @@ function mqtt.read(bytes, len, connection, side)
     if not remaining or not reader then
         return broken(message, len)
     end
+    message.dup = dup(number, first % 16, connection)
     local behind, specified = reader(message, bytes, at, connection, side)
     if not behind then
         return broken(message, len)

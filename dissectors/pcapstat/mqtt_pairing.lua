@@ -1,5 +1,6 @@
 -- Which control packets belong together (MQTT 5 §4.3, §4.4), also those of MQTT-SN; and which delivery carries on which publication: the same
--- topic and payload, in another session.
+-- topic and payload, in another session. With RETAIN a server sends what it has kept, and to those that ask for messages as published also what it
+-- forwards: what was published after the subscriber's last SUBSCRIBE; where the capture shows none, the subscription is older, and not why it is sent.
 
 local exchanges = require("pcapstat.exchanges")
 
@@ -34,12 +35,22 @@ local function publish(exchange, message)
     return publication
 end
 
+-- CONNECT or SUBSCRIBE: publications from then on may be forwarded with RETAIN.
+local function ask_for_retain(message, talk)
+    talk.is_retain_as_published = talk.is_retain_as_published or message.is_retain_as_published
+    if message.number == SUBSCRIBE then
+        talk.forwarded_since_ns = talk.is_retain_as_published and message.time_ns or math.huge
+    end
+end
+
 -- The earliest publication behind the last that this session was given.
 local function find(message)
+    local since_ns = message.retain and message.stream.forwarded_since_ns or -math.huge
     local list, found = publications[key_of(message)] or {}, nil
     for at = #list, 1, -1 do
         local publication = list[at]
-        if publication.delivered_to[message.stream] or published_ns - publication.time_ns > WAIT_NS then
+        local is_old = publication.time_ns < since_ns or published_ns - publication.time_ns > WAIT_NS
+        if is_old or publication.delivered_to[message.stream] then
             break
         end
         found = publication
@@ -61,7 +72,7 @@ end
 
 local function open_in(queue, kind, message)
     local exchange = exchanges.open(kind, message)
-    exchange.is_waiting = true
+    exchange.without_answer = "unanswered"
     queue[#queue + 1] = exchange
 end
 
@@ -94,14 +105,14 @@ local function begin(message, from, is_client)
     local publication
     if is_client then
         publication = publish(exchange, message)
-    elseif not message.retain then
+    else
         deliver(exchange, message)
     end
     if (message.qos or 0) == 0 then
         exchanges.finish(exchange, "complete")
         return
     end
-    exchange.is_waiting = true
+    exchange.without_answer = "unanswered"
     message.expects_ack = true
     from.publishes[message.id] = { exchange = exchange, publication = publication }
 end
@@ -139,7 +150,9 @@ end
 
 local function place_release(message, from)
     local flow = from.publishes[message.id or 0]
-    if flow then
+    if flow and message.dup then
+        repeated(flow, message)
+    elseif flow then
         exchanges.join(flow.exchange, message)
         add_to_leg(flow, message)
     end
@@ -151,11 +164,15 @@ end
 
 local function place_request(message, _, _, talk)
     local key = request_key(message, message.number)
-    if talk.requests[key] then
+    ask_for_retain(message, talk)
+    if talk.requests[key] and message.dup then
+        exchanges.join_again(talk.requests[key], message)
+        return
+    elseif talk.requests[key] then
         exchanges.finish(talk.requests[key], "unanswered")
     end
     talk.requests[key] = exchanges.open(message.kind, message)
-    talk.requests[key].is_waiting = true
+    talk.requests[key].without_answer = "unanswered"
 end
 
 local function answered_by(kind)
@@ -166,6 +183,11 @@ local function answered_by(kind)
     end
 end
 
+local function place_connect(message, _, _, talk)
+    ask_for_retain(message, talk)
+    open_in(talk.connects, "CONNECT", message)
+end
+
 local function place_auth(message, _, _, talk)
     if talk.connects[1] then
         exchanges.join(talk.connects[1], message)
@@ -173,7 +195,7 @@ local function place_auth(message, _, _, talk)
 end
 
 local PLACES = {
-    [CONNECT] = function(message, _, _, talk) open_in(talk.connects, "CONNECT", message) end,
+    [CONNECT] = place_connect,
     [CONNACK] = function(message, _, _, talk) answer(table.remove(talk.connects, 1), message) end,
     [PUBLISH] = place_publish,
     [PUBACK] = place_acknowledgement,

@@ -71,7 +71,7 @@ local function fields(message, kind, bytes, at, connection, side)
             agree(message, connection, mqttsn.REGISTER, u16(bytes, at))
         end
     elseif kind == SUBSCRIBE or kind == UNSUBSCRIBE then
-        message.id = u16(bytes, at + 1)
+        message.id, message.dup = u16(bytes, at + 1), kind == SUBSCRIBE and bytes:byte(at) >= 128
         if bytes:byte(at) % 4 == 0 then
             ask(message, connection, bytes:sub(at + 3))
         end

@@ -1,0 +1,266 @@
+"""Exchanges in Wireshark are those of `pcapstat exchanges` in the standards' less ordinary sequences, which recordings seldom have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from against_standards.building import (
+    ACK,
+    CON,
+    CONTENT,
+    GET,
+    NON,
+    RST,
+    C,
+    S,
+    Said,
+    ack,
+    capture,
+    coap,
+    connack,
+    connack_311,
+    connect,
+    mqtt,
+    publish,
+    suback,
+    subscribe,
+    text,
+    two_connections,
+)
+
+from dissectors.test_exchange import of_lua, of_table, shown
+
+OBSERVE, BLOCK2, BLOCK1, PATH = 6, 23, 27, (11, b"a")
+PUT, CHANGED = 3, 68
+REGISTERS, ANSWERS = (OBSERVE, b""), (OBSERVE, b"\x01")
+AS_PUBLISHED = 0b1000
+"""Of a subscription's options (MQTT 5 §3.8.3.1)."""
+COLUMNS = ("kind", "outcome", "frame_first", "frame_last", "rtt_ns", "payload_bytes", "retransmissions", "parent")
+MS = 1_000_000
+
+Exchange = tuple[str, str, int, int, int | None, int, int, int | None]
+
+
+def exchange(
+    kind: str,
+    outcome: str,
+    first: int,
+    last: int,
+    rtt_ms: int | None = None,
+    data: int = 0,
+    again: int = 0,
+    parent: int | None = None,
+) -> Exchange:
+    """Return an exchange by what is compared with hand-computed values."""
+    return (kind, outcome, first, last, None if rtt_ms is None else rtt_ms * MS, data, again, parent)
+
+
+def get(message_id: int, token: bytes = b"T", *options: tuple[int, bytes], kind: int = CON) -> bytes:
+    """Return a GET of /a; a zero-length Observe is the value 0, which registers (RFC 7641 §2)."""
+    return coap(kind, GET, message_id, token, sorted((*options, PATH)))
+
+
+def content(kind: int, message_id: int, token: bytes = b"T", *options: tuple[int, bytes], payload: bytes = b"21") -> bytes:
+    """Return a 2.05."""
+    return coap(kind, CONTENT, message_id, token, sorted(options), payload)
+
+
+def empty(kind: int, message_id: int) -> bytes:
+    """Return an Empty message (RFC 7252 §4.1)."""
+    return coap(kind, 0, message_id)
+
+
+def block(number: int, more: bool, size: int = 16) -> bytes:
+    """Return the value of a block option (RFC 7959 §2.2)."""
+    return bytes([number << 4 | more << 3 | size.bit_length() - 5])
+
+
+def put(message_id: int, number: int, more: bool) -> bytes:
+    """Return a PUT of one block of 16 bytes."""
+    return coap(CON, PUT, message_id, b"T", [PATH, (BLOCK1, block(number, more))], b"x" * 16)
+
+
+def changed(message_id: int, number: int) -> bytes:
+    """Return a 2.04 of a server that keeps no state between blocks: More is not set (RFC 7959 §2.3, Figure 8)."""
+    return coap(ACK, CHANGED, message_id, b"T", [(BLOCK1, block(number, more=False))])
+
+
+REGISTRATION: Said = [(C, get(1, b"T", REGISTERS)), (S, content(ACK, 1, b"T", ANSWERS))]
+
+COAP: dict[str, tuple[Said, list[Exchange]]] = {
+    # RFC 7252 §5.3.2: "the Message ID of the Confirmable request and the Acknowledgment MUST match, and the tokens of the response
+    # and original request MUST match"
+    "a response on an ACK answers the request with its ID too": (
+        [(C, get(1)), (C, get(2)), (S, content(ACK, 1, payload=b"first")), (S, content(ACK, 2))],
+        [exchange("GET", "complete", 1, 3, 20, 5), exchange("GET", "complete", 2, 4, 20, 2)],
+    ),
+    "a request whose token is taken is superseded without an answer": (
+        [(C, get(1)), (C, get(2)), (S, content(ACK, 2))],
+        [exchange("GET", "superseded", 1, 1), exchange("GET", "complete", 2, 3, 10, 2)],
+    ),
+    "behind an empty ACK nothing names a superseded request": (
+        [(C, get(1)), (S, empty(ACK, 1)), (C, get(2)), (S, content(CON, 9)), (C, empty(ACK, 9))],
+        [exchange("GET", "superseded", 1, 2), exchange("GET", "complete", 3, 5, 10, 2)],
+    ),
+    # RFC 7641 §3.6; a NON was complete when it was sent
+    "a reset of a NON notification cancels": (
+        [*REGISTRATION, (S, content(NON, 7, b"T", (OBSERVE, b"\x02"))), (C, empty(RST, 7)), (S, content(NON, 8, b"T", (OBSERVE, b"\x03")))],
+        [exchange("observe", "cancelled", 1, 2, 10, 2), exchange("notification", "complete", 3, 4, None, 2, parent=1)],
+    ),
+    # RFC 7641 §3.2: a response without Observe is the last one
+    "the last notification brings its data": (
+        [*REGISTRATION, (S, content(NON, 7, b"T", (OBSERVE, b"\x02"))), (S, content(NON, 8, payload=b"end"))],
+        [
+            exchange("observe", "cancelled", 1, 2, 10, 2),
+            exchange("notification", "complete", 3, 3, None, 2, parent=1),
+            exchange("notification", "complete", 4, 4, None, 3, parent=1),
+        ],
+    ),
+    # RFC 7641 §3.3.1
+    "a renewal is a request of its own": (
+        [
+            *REGISTRATION,
+            (C, get(2, b"T", REGISTERS)),
+            (S, content(NON, 7, b"T", (OBSERVE, b"\x02"))),
+            (S, content(ACK, 2, b"T", (OBSERVE, b"\x03"))),
+            (S, content(NON, 8, b"T", (OBSERVE, b"\x04"))),
+            (C, empty(RST, 8)),
+        ],
+        [
+            exchange("observe", "complete", 1, 2, 10, 2),
+            exchange("observe", "cancelled", 3, 5, 20, 2),
+            exchange("notification", "complete", 4, 4, None, 2, parent=3),
+            exchange("notification", "complete", 6, 7, None, 2, parent=3),
+        ],
+    ),
+    # RFC 7959 §3.4, Figure 12
+    "later blocks of what is observed are asked for by requests of their own": (
+        [
+            (C, get(1, b"T", REGISTERS)),
+            (S, content(ACK, 1, b"T", ANSWERS, (BLOCK2, block(0, more=True)), payload=b"x" * 16)),
+            (C, get(2, b"U", (BLOCK2, block(1, more=False)))),
+            (S, content(ACK, 2, b"U", (BLOCK2, block(1, more=False)))),
+            (S, content(NON, 7, b"T", (OBSERVE, b"\x02"), (BLOCK2, block(0, more=True)), payload=b"x" * 16)),
+        ],
+        [
+            exchange("observe", "open", 1, 2, 10, 16),
+            exchange("GET", "complete", 3, 4, 10, 2),
+            exchange("notification", "complete", 5, 5, None, 16, parent=1),
+        ],
+    ),
+    "a stateless transfer ends at its last block": (
+        [
+            (C, put(1, 0, more=True)),
+            (S, changed(1, 0)),
+            (C, put(2, 1, more=True)),
+            (S, changed(2, 1)),
+            (C, put(3, 2, more=False)),
+            (S, changed(3, 2)),
+        ],
+        [exchange("PUT block-wise", "complete", 1, 6, 50, 48)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COAP)
+def test_exchanges_of_coap(case: str, tmp_path: Path) -> None:
+    """Requests, registrations and transfers of CoAP over UDP."""
+    said, expected = COAP[case]
+    check(capture(tmp_path / "coap.pcap", said, "udp", 5683), expected)
+
+
+def check(path: Path, expected: list[Exchange]) -> None:
+    """Hold the dissector against the table, and both against hand-computed values."""
+    rows = [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))]
+    assert rows == of_table(path)
+    assert [tuple(row[name] for name in COLUMNS) for row in rows] == expected
+
+
+def test_signals_answer_no_request(tmp_path: Path) -> None:
+    """RFC 8323 §5.4: a Pong (7.03) has the token of its Ping (7.02); a Ping without token is none of the GET without token."""
+    csm = b"\0\xe1"
+    said = [
+        (C, csm),
+        (S, csm),
+        (C, b"\x20\x01\xb1a"),
+        (C, b"\0\xe2"),
+        (C, b"\x01\xe2\x07"),
+        (S, b"\x01\xe3\x09"),
+        (S, b"\0\xe3"),
+        (S, b"\x01\xe3\x07"),
+        (S, b"\x80\x45\xffpayload"),
+        (S, b"\0\xe2"),
+        (C, b"\0\xe4"),
+    ]
+    expected = [
+        exchange("GET", "complete", 6, 12, 60, 7),
+        exchange("ping", "complete", 7, 10, 30),
+        exchange("ping", "complete", 8, 11, 30),
+        exchange("ping", "unanswered", 13, 13),
+    ]
+    check(capture(tmp_path / "coap.pcap", said, "tcp", 5683), expected)
+
+
+@pytest.mark.parametrize(("options", "parents"), [(AS_PUBLISHED, [None, 15]), (0, [None, None])])
+def test_retain_as_published_is_a_delivery(options: int, parents: list[int | None], tmp_path: Path) -> None:
+    """MQTT 5 §3.3.1.3: RETAIN tells a live message from a kept one, unless the subscription asks to leave it as published."""
+    subscriber = [
+        (C, connect(identifier="s"), 0.05),
+        (S, connack(), 0.06),
+        (C, subscribe(1, "t", qos=options), 0.07),
+        (S, suback(1, 0), 0.08),
+        (S, publish(retain=True, payload=b"kept"), 0.09),
+        (S, publish(retain=True, payload=b"live"), 0.12),
+    ]
+    publisher = [
+        (C, connect(identifier="p"), 0.01),
+        (S, connack(), 0.02),
+        (C, publish(retain=True, payload=b"kept"), 0.03),
+        (C, publish(retain=True, payload=b"live"), 0.105),
+    ]
+    path = two_connections(tmp_path / "mqtt.pcap", publisher, subscriber, 0)
+    rows = of_table(path)
+
+    assert [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))] == rows
+    assert [row["parent"] for row in rows if row["direction"] == "s2c"] == parents
+
+
+def test_dup_of_mqtt_3_1_is_a_retransmission(tmp_path: Path) -> None:
+    """MQTT 3.1 §2.1: DUP is set when PUBLISH, PUBREL, SUBSCRIBE or UNSUBSCRIBE are sent again."""
+    asks, leaves = text("t") + b"\0", text("t")
+    said = [
+        (C, mqtt(1, text("MQIsdp") + b"\3\2\0\x3c" + text("a"))),
+        (S, connack_311()),
+        (C, mqtt(8, b"\0\1" + asks, 2)),
+        (C, mqtt(8, b"\0\1" + asks, 2 | 8)),
+        (S, mqtt(9, b"\0\1\0")),
+        (C, mqtt(3, text("t") + b"\0\2x", 4)),
+        (S, ack(5, 2)),
+        (C, ack(6, 2)),
+        (C, mqtt(6, b"\0\2", 2 | 8)),
+        (S, ack(7, 2)),
+        (C, mqtt(10, b"\0\3" + leaves, 2)),
+        (C, mqtt(10, b"\0\3" + leaves, 2 | 8)),
+        (S, mqtt(11, b"\0\3")),
+    ]
+    expected = [
+        exchange("CONNECT", "complete", 4, 5, 10),
+        exchange("SUBSCRIBE", "complete", 6, 8, 20, again=1),
+        exchange("PUBLISH QoS 2", "complete", 9, 13, 40, 1, again=1),
+        exchange("UNSUBSCRIBE", "complete", 14, 16, 20, again=1),
+    ]
+    check(capture(tmp_path / "mqtt.pcap", said, "tcp", 1883), expected)
+
+
+def test_dup_of_mqtt_sn_is_a_retransmission(tmp_path: Path) -> None:
+    """MQTT-SN 1.2 §5.3.4, §6.13: a SUBSCRIBE that is sent again has DUP."""
+    said = [
+        (C, b"\x07\x04\x04\x01\x00\x3ca"),
+        (S, b"\x03\x05\x00"),
+        (C, b"\x06\x12\x00\x00\x01t"),
+        (C, b"\x06\x12\x80\x00\x01t"),
+        (S, b"\x08\x13\x00\x00\x07\x00\x01\x00"),
+    ]
+    expected = [exchange("CONNECT", "complete", 1, 2, 10), exchange("SUBSCRIBE", "complete", 3, 5, 20, again=1)]
+    check(capture(tmp_path / "mqttsn.pcap", said, "udp", 1883), expected)
