@@ -298,6 +298,8 @@ local function answered(requester, message, request)
         exchanges.respond(exchange, message)
     end
     if is_last and not begins then
+        -- a body that was refused midway begins anew
+        lists.remove(requester.transfers, exchange)
         finish(exchange, "complete")
     end
 end

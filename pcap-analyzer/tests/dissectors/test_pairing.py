@@ -32,7 +32,7 @@ from against_standards.building import (
 from dissectors.test_exchange import of_lua, of_table, shown
 
 OBSERVE, BLOCK2, BLOCK1, PATH = 6, 23, 27, (11, b"a")
-PUT, CHANGED = 3, 68
+PUT, CHANGED, INCOMPLETE = 3, 68, 136
 REGISTERS, ANSWERS = (OBSERVE, b""), (OBSERVE, b"\x01")
 AS_PUBLISHED = 0b1000
 """Of a subscription's options (MQTT 5 §3.8.3.1)."""
@@ -159,6 +159,23 @@ COAP: dict[str, tuple[Said, list[Exchange]]] = {
             (S, changed(3, 2)),
         ],
         [exchange("PUT block-wise", "complete", 1, 6, 50, 48)],
+    ),
+    # RFC 7959 §2.9.2: the client begins anew; what it sends then is another transfer
+    "a transfer that was refused midway ends there": (
+        [
+            (C, put(1, 0, more=True)),
+            (S, coap(ACK, INCOMPLETE, 1, b"T", [(BLOCK1, block(0, more=False))])),
+            (C, put(2, 0, more=True)),
+            (S, changed(2, 0)),
+            (C, put(3, 1, more=False)),
+            (S, changed(3, 1)),
+        ],
+        [exchange("PUT block-wise", "complete", 1, 2, 10, 16), exchange("PUT block-wise", "complete", 3, 6, 30, 32)],
+    ),
+    # RFC 7252 §4.5: the second is a duplicate of the first, which answers nothing
+    "a response without a request belongs to no exchange, also when it is sent again": (
+        [(C, get(1)), (S, content(ACK, 1)), (S, content(NON, 9, b"X")), (S, content(NON, 9, b"X"))],
+        [exchange("GET", "complete", 1, 2, 10, 2)],
     ),
 }
 

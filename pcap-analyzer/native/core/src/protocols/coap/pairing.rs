@@ -84,7 +84,10 @@ impl Talk {
         if !sent.is_alive(at.time_ns) || Some(sent.code) != code_of(message) {
             return None;
         }
-        exchanges.repeat(sent.exchange, message, at, !matches!(sent.role, Role::Response | Role::Unmatched));
+        if sent.role == Role::Unmatched {
+            return Some(Placement { is_retransmission: true, ..Placement::default() });
+        }
+        exchanges.repeat(sent.exchange, message, at, sent.role != Role::Response);
         Some(Placement { is_retransmission: true, ..alone(sent.exchange) })
     }
 

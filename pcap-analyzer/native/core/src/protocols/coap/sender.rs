@@ -314,6 +314,8 @@ impl Sender {
             exchanges.respond(exchange, at);
         }
         if rest == Rest::None && !is_registered {
+            // a body that was refused midway begins anew
+            self.transfers.remove(exchange);
             request.manner.finish(exchange, "complete", exchanges);
         }
     }
