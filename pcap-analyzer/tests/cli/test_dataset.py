@@ -14,7 +14,7 @@ from places import CAPTURES
 import pcapstat
 from pcapstat import compare
 from pcapstat.archive import TABLES
-from pcapstat.cli import batch
+from pcapstat.cli import batch, cli
 from pcapstat.cli import compare as comparing
 from pcapstat.cli import query as querying
 from pcapstat.errors import PcapstatError
@@ -32,8 +32,8 @@ LABELS = "{library}/{security}/{receiver}-round{round:d}.pcapng"
 
 
 def invoke(command: click.Command, *words: str | Path) -> click.testing.Result:
-    """Run a command in this process."""
-    return click.testing.CliRunner().invoke(command, [*map(str, words)], standalone_mode=False)
+    """Run a command in this process, below the program: click keeps what it made of a command by itself, its help without `-h`."""
+    return click.testing.CliRunner().invoke(cli, [str(command.name), *map(str, words)], standalone_mode=False)
 
 
 @pytest.fixture(scope="module")
