@@ -110,5 +110,12 @@ def test_parquet_packs_every_column_whatever_its_parts_and_keeps_what_comes_late
     assert parquet.read().to_pylist() == rows
     assert {column.path_in_schema for column in columns if column.compression == "SNAPPY"} == {"late", "list.list.element"}
     assert {column.path_in_schema for column in columns if column.compression == "ZSTD"} == {
-        *("number", "struct.x", "struct.y", "structs.list.element.x", "structs.list.element.y", "map.key_value.key", "map.key_value.value", "a.b"),
+        "number",
+        "struct.x",
+        "struct.y",
+        "structs.list.element.x",
+        "structs.list.element.y",
+        "map.key_value.key",
+        "map.key_value.value",
+        "a.b",
     }
