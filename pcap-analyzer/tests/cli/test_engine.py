@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 import os
+import shutil
 import stat
 import struct
 import subprocess
@@ -158,6 +159,34 @@ def test_plugins_of_the_user_are_left_out(tmp_path: Path) -> None:
     )
     done = run("summarize", "--format", "json", TLS, HOME=str(tmp_path))
     assert data_messages(json.loads(done.stdout)) == publishes()
+
+
+def standing_in(tmp_path: Path, what: str) -> dict[str, str]:
+    """Return the environment in which tshark is a script that does something else with a capture."""
+    script = tmp_path / "tshark"
+    real = shutil.which("tshark")
+    script.write_text(f'#!/bin/sh\ncase "$*" in --version|*/empty.pcap*) exec {real} "$@";; esac\n{what.format(real=real)}\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return {"PCAPSTAT_TSHARK": str(script)}
+
+
+def test_tshark_looks_up_no_names_and_has_a_configuration_of_its_own(tmp_path: Path) -> None:
+    """Traps 71, 72: -n, and a folder for preferences and one for plugins that are not the user's."""
+    told = tmp_path / "told"
+    script = f'echo "$WIRESHARK_CONFIG_DIR" "$HOME" "$@" >> {told}\nexec {{real}} "$@"'
+    done = run("summarize", "--format", "json", TLS, **standing_in(tmp_path, script))
+    assert data_messages(json.loads(done.stdout)) == publishes()
+    for line in told.read_text().splitlines():
+        configuration, home, *words = line.split()
+        assert "-n" in words
+        assert configuration == home != os.environ["HOME"]
+
+
+def test_a_tool_that_crashes_is_one_line(tmp_path: Path) -> None:
+    """Trap 73: dissectors crash now and then; it is tshark's process that ends."""
+    done = run("summarize", TLS, **standing_in(tmp_path, "kill -SEGV $$"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (5, "", 1)
+    assert "SIGSEGV" in done.stderr
 
 
 def test_a_missing_tool_is_one_line(tmp_path: Path) -> None:
