@@ -63,6 +63,21 @@ def bare(tmp_path: Path) -> Path:
     return crosscheck.without_secrets(TLS, tmp_path)
 
 
+def version() -> str:
+    """Return tshark's version as it tells it: "TShark (Wireshark) 4.0.17 (Git …)"."""
+    return subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=True).stdout.split()[2].rstrip(".")
+
+
+def test_figures_tell_which_tshark_they_are_from() -> None:
+    """Trap 72: what is shown of a capture depends on the version; the native engine has none to tell."""
+    assert f"engine: tshark {version()} (secrets" in " ".join(run("summarize", TLS).stdout.split())
+    assert summary("--engine", "native", CAPTURES / "a-hivemq-qos0.pcapng")["engine"] == {
+        "name": "native",
+        "reason": "as asked for",
+        "version": None,
+    }
+
+
 def notes(told: dict[str, object]) -> list[tuple[str, str]]:
     """Name and text of all notes."""
     sessions = told["sessions"]
@@ -73,7 +88,7 @@ def notes(told: dict[str, object]) -> list[tuple[str, str]]:
 def test_embedded_secrets_are_used_unasked_and_the_engine_is_told() -> None:
     """The default engine opens what the capture itself has the secrets of."""
     told = summary(TLS)
-    assert told["engine"] == {"name": "tshark", "reason": "secrets are embedded in the capture"}
+    assert told["engine"] == {"name": "tshark", "reason": "secrets are embedded in the capture", "version": version()}
     assert data_messages(told) == publishes()
 
 
@@ -81,7 +96,7 @@ def test_a_key_log_opens_a_capture_without_secrets(bare: Path) -> None:
     """By --keylog and by SSLKEYLOGFILE, with the same figures as by embedded secrets."""
     assert data_messages(summary("--keylog", TLS_KEYS, bare)) == publishes()
     by_variable = json.loads(run("summarize", "--format", "json", bare, SSLKEYLOGFILE=str(TLS_KEYS)).stdout)
-    assert by_variable["engine"] == {"name": "tshark", "reason": "SSLKEYLOGFILE names a key log"}
+    assert by_variable["engine"] == {"name": "tshark", "reason": "SSLKEYLOGFILE names a key log", "version": version()}
     assert data_messages(by_variable) == publishes()
 
 
