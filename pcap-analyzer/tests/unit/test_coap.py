@@ -105,6 +105,19 @@ def test_random_datagrams_are_no_coap(tmp_path: Path) -> None:
     assert (listed["transport"], listed["packets"]) == ("udp", 50)
 
 
+def test_what_was_sent_again_is_no_sample(tmp_path: Path) -> None:
+    """Traps 8, 9, 81: the exchange has its time from the first request; statistics leave it out (Karn) and are n/a without any sample."""
+    asked, answer = coap(CON, GET, 1, b"A", [PATH]), coap(ACK, CONTENT, 1, b"A", [], b"21")
+    said = [(C, asked, 0.5), (C, asked, 3.0), (S, answer, 3.125), (S, answer, 3.25)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+    [session] = pcapstat.open(path).summary().sessions
+
+    assert rows(path, "exchanges", "rtt_ns", "retransmissions", "messages") == [(2_625_000_000, 2, 4)]
+    assert session.data_messages == 1
+    [rtt] = [time for time in session.times if time.timing == "rtt"]
+    assert (rtt.count, rtt.retransmitted, rtt.median_s, rtt.mean_s, rtt.p95_s) == (0, 1, None, None, None)
+
+
 def test_a_session_of_one_message_has_no_rate(tmp_path: Path) -> None:
     """Traps 66, 81: no time passes between the first message and the last; n/a, not 0 or infinity."""
     path = capture(tmp_path / "x.pcap", [(C, coap(NON, 2, 1, b"A", [PATH], b"21"))], "udp", 5683)

@@ -152,6 +152,23 @@ def test_a_delivery_captured_before_its_publication_is_not_linked(tmp_path: Path
     assert "undelivered" in notes(path, 1)
 
 
+def test_what_a_gateway_translates_is_linked(tmp_path: Path) -> None:
+    """Trap 38: MQTT-SN 1.2 §5.4.10, §5.4.12: topic "t" is registered as 7 and published so; it reaches a subscriber of MQTT."""
+    sensor = [
+        (C, b"\x07\x04\x04\x01\x00\x3ca", 0.1),
+        (S, b"\x03\x05\x00", 0.11),
+        (C, b"\x07\x0a\x00\x00\x00\x01t", 0.12),
+        (S, b"\x07\x0b\x00\x07\x00\x01\x00", 0.13),
+        (C, b"\x08\x0c\x00\x00\x07\x00\x00x", 0.15),
+    ]
+    frames = packets(sensor, "udp", 1884) + packets([*SUBSCRIBER, (S, publish(), 0.2)], "tcp", 1883)
+    path = tmp_path / "x.pcap"
+    wrpcap(str(path), sorted(frames, key=lambda frame: float(frame.time)))
+
+    found = rows(path, "exchanges", "protocol", "kind", "delay_ns", decode_as=["udp.port==1884,mqttsn"])
+    assert [row for row in found if "PUBLISH" in row[1]] == [("mqttsn", "PUBLISH QoS 0", None), ("mqtt", "PUBLISH QoS 0", 50_000_000)]
+
+
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: mqtt\r\n"
 REQUEST = (
     b"GET /mqtt HTTP/1.1\r\nHost: b\r\n" + UPGRADE + b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
