@@ -98,8 +98,10 @@ local function repeated(flow, message)
     add_to_leg(flow, message)
 end
 
--- A PUBLISH that an earlier connection of the session brought first (MQTT 5 §4.4).
-local function carry_over(exchange, message, from)
+-- A PUBLISH or PUBREL of a flow that an earlier connection of the session began (MQTT 5 §4.4).
+local function carry_over(message, from)
+    local exchange = exchanges.open(KINDS[message.qos or 2], message)
+    exchange.resource = message.topic
     exchanges.count_again(exchange, message)
     exchange.without_answer = "unanswered"
     from.publishes[message.id] = { exchange = exchange }
@@ -107,12 +109,7 @@ end
 
 local function begin(message, from, is_client)
     local exchange = exchanges.open(KINDS[message.qos or 0] or "PUBLISH", message)
-    exchange.resource = message.topic
-    if message.stream.is_resumed and message.dup and message.qos > 0 then
-        carry_over(exchange, message, from)
-        return
-    end
-    exchange.payload = message.payload
+    exchange.payload, exchange.resource = message.payload, message.topic
     message.is_data = true
     local publication
     if is_client then
@@ -123,6 +120,10 @@ local function begin(message, from, is_client)
     if (message.qos or 0) == 0 then
         exchanges.finish(exchange, "complete")
         return
+    elseif not message.id then
+        -- where the identifier was not captured nobody knows what acknowledges it
+        exchanges.finish(exchange, "ambiguous")
+        return
     end
     exchange.without_answer = "unanswered"
     message.expects_ack = true
@@ -130,18 +131,23 @@ local function begin(message, from, is_client)
 end
 
 local function place_publish(message, from, _, _, is_client)
-    local flow = (message.qos or 0) > 0 and from.publishes[message.id]
+    local id = (message.qos or 0) > 0 and message.id
+    local flow = id and from.publishes[id]
     if flow and message.dup then
         repeated(flow, message)
         return
     elseif flow then
         exchanges.finish(flow.exchange, "unanswered")
     end
+    if id and message.dup and message.stream.is_resumed then
+        carry_over(message, from)
+        return
+    end
     begin(message, from, is_client)
 end
 
 local function place_acknowledgement(message, _, peer)
-    local flow = peer.publishes[message.id or 0]
+    local flow = message.id and peer.publishes[message.id]
     if not flow then
         return
     end
@@ -161,22 +167,27 @@ local function place_acknowledgement(message, _, peer)
 end
 
 local function place_release(message, from)
-    local flow = from.publishes[message.id or 0]
+    local flow = message.id and from.publishes[message.id]
     if flow and message.dup then
         repeated(flow, message)
     elseif flow then
         exchanges.join(flow.exchange, message)
         add_to_leg(flow, message)
+    elseif message.id and message.stream.is_resumed then
+        carry_over(message, from)
     end
 end
 
 local function request_key(message, kind)
-    return kind * 65536 + (message.id or 0)
+    return kind * 65536 + message.id
 end
 
 local function place_request(message, _, _, talk)
-    local key = request_key(message, message.number)
     ask_for_retain(message, talk)
+    if not message.id then
+        return
+    end
+    local key = request_key(message, message.number)
     if talk.requests[key] and message.dup then
         exchanges.join_again(talk.requests[key], message)
         return
@@ -189,9 +200,11 @@ end
 
 local function answered_by(kind)
     return function(message, _, _, talk)
-        local key = request_key(message, kind)
-        answer(talk.requests[key], message)
-        talk.requests[key] = nil
+        if message.id then
+            local key = request_key(message, kind)
+            answer(talk.requests[key], message)
+            talk.requests[key] = nil
+        end
     end
 end
 

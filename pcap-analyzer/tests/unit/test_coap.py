@@ -48,6 +48,17 @@ def test_an_answer_from_another_address_is_no_answer(tmp_path: Path) -> None:
     assert ("unanswered", 0) in rows(path, "notes", "note", "session")
 
 
+def test_answers_that_belong_to_nothing_or_to_several_are_noted(tmp_path: Path) -> None:
+    """A response and an ACK without a request (frames 1, 2); one with the empty token where two requests have it (trap 3)."""
+    lost = [(S, coap(NON, CONTENT, 9, b"A", [], b"21")), (S, coap(ACK, 0, 7))]
+    anonymous = [(C, coap(NON, GET, 1, b"", [PATH])), (C, coap(NON, GET, 2, b"", [PATH])), (S, coap(NON, CONTENT, 10, b"", [], b"21"))]
+    path = capture(tmp_path / "x.pcap", [*lost, *anonymous], "udp", 5683)
+
+    told = {note: rest for note, *rest in rows(path, "notes", "note", "frame_first", "frame_last", "count")}
+    assert told["unmatched"][:2] == [1, 5]
+    assert "ambiguous" in told
+
+
 def test_the_marker_is_found_behind_the_options(tmp_path: Path) -> None:
     """Trap 16: 0xff in the token, in an ETag and in the payload's first byte is no payload marker (RFC 7252 §3)."""
     asked, answer = coap(CON, GET, 1, b"\xff\xff", [(4, b"\xff\xff\xff")]), coap(ACK, CONTENT, 1, b"\xff\xff", [], b"\xff21")

@@ -172,6 +172,20 @@ def test_what_the_snap_length_cut_has_its_original_size(tmp_path: Path) -> None:
     assert "60 of 148 bytes" in notes(capture)["snap-length"]
 
 
+def test_notes_name_the_frames_that_they_are_about(tmp_path: Path) -> None:
+    """Traps 54, 56: of five frames the third is stamped before the second, the second and the fourth are cut."""
+    frame = request()
+    times = [(START_S + second, 0) for second in (1, 3, 2, 4, 5)]
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    bodies = [frame, frame[:45], frame, frame[:45], frame]
+    records = [struct.pack("<IIII", *time, len(body), len(frame)) + body for time, body in zip(times, bodies, strict=True)]
+    capture = tmp_path / "x.pcap"
+    capture.write_bytes(header + b"".join(records))
+
+    told = {row["note"]: (row["frame_first"], row["frame_last"], row["count"]) for row in rows(capture, "notes")}
+    assert (told["time-backwards"], told["snap-length"]) == ((3, 3, 1), (2, 4, 2))
+
+
 def test_stamps_count_as_their_interface_says(tmp_path: Path) -> None:
     """Trap 56: 10^-9, 2^-10, 1 s, an offset of 1,000 s, microseconds (if_tsresol, if_tsoffset), as in tshark; the coarsest is told."""
     capture = tmp_path / "x.pcapng"

@@ -27,6 +27,7 @@ from against_standards.building import (
     subscribe,
     two_connections,
 )
+from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 import pcapstat
@@ -167,6 +168,21 @@ def test_what_a_gateway_translates_is_linked(tmp_path: Path) -> None:
 
     found = rows(path, "exchanges", "protocol", "kind", "delay_ns", decode_as=["udp.port==1884,mqttsn"])
     assert [row for row in found if "PUBLISH" in row[1]] == [("mqttsn", "PUBLISH QoS 0", None), ("mqtt", "PUBLISH QoS 0", 50_000_000)]
+
+
+def test_identifiers_that_were_not_captured_pair_nothing(tmp_path: Path) -> None:
+    """Trap 54: two PUBLISH and the PUBACK of the first, all cut behind their fixed header; nobody can tell which one it acknowledges."""
+    frames = packets([(C, connect()), (S, connack()), (C, publish(1, 1)), (C, publish(2, 1)), (S, ack(4, 1))], "tcp", 1883)
+    path = tmp_path / "x.pcap"
+    lengths = [len(frame) for frame in frames]
+    cut = [Ether(bytes(frame)[: 54 + 2]) if number > 4 else frame for number, frame in enumerate(frames)]
+    for frame, before, length in zip(cut, frames, lengths, strict=True):
+        frame.time, frame.wirelen = before.time, length
+    wrpcap(str(path), cut)
+
+    found = rows(path, "exchanges", "kind", "outcome", "rtt_ns")
+    assert [row for row in found if row[0] == "PUBLISH QoS 1"] == [("PUBLISH QoS 1", "ambiguous", None)] * 2
+    assert {"ambiguous", "snap-length"} <= notes(path, 0) | notes(path, None)
 
 
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: mqtt\r\n"

@@ -81,3 +81,16 @@ def test_what_no_earlier_connection_is_known_to_have_brought_counts(second: Said
     published = [row for row in rows(capture, "messages", "session", "kind", "is_data", "is_retransmission") if row[1] == "PUBLISH"]
 
     assert published[-1] == (1, "PUBLISH", True, False)
+
+
+def test_a_pubrel_that_the_next_connection_sends_again_ends_its_flow(tmp_path: Path) -> None:
+    """QoS 2: PUBREL too is sent again where PUBCOMP did not come (§4.4); the message was data of the first connection (trap 30)."""
+    first = [*OPEN, (C, publish(1, 2)), (S, ack(5, 1)), (C, ack(6, 1))]
+    capture = two_connections(tmp_path / "x.pcap", first, [*RESUMED, (C, ack(6, 1)), (S, ack(7, 1))], 1.0)
+    told = rows(capture, "exchanges", "session", "kind", "outcome", "retransmissions", "payload_bytes")
+
+    assert [row for row in sorted(told) if row[1] == "PUBLISH QoS 2"] == [
+        (0, "PUBLISH QoS 2", "unanswered", 0, 1),
+        (1, "PUBLISH QoS 2", "complete", 1, 0),
+    ]
+    assert [session.data_messages for session in pcapstat.open(capture).summary().sessions] == [1, 0]

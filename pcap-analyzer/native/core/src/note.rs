@@ -48,10 +48,10 @@ notes! {
     HEURISTIC, "heuristic", "the protocol was recognised by its bytes, not by its port; decide with -d", "all of this session";
     VERSION_UNKNOWN, "version-unknown", "the protocol version was agreed before the capture and is inferred", "properties, payload sizes";
     ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set before the capture", "topic names, links between publisher and subscriber";
-    AMBIGUOUS, "ambiguous", "several open requests fit an answer", "response times of these exchanges";
+    AMBIGUOUS, "ambiguous", "an answer fits several open requests, or what tells them apart was not captured", "response times of these exchanges";
     UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
-    UNMATCHED, "unmatched", "answers without a request in the capture", "response times";
-    SENT_BEFORE, "sent-before", "publications were sent again that an earlier connection of the client brought first; they are its data", "data, goodput";
+    UNMATCHED, "unmatched", "answers to nothing that is open in the capture", "response times";
+    SENT_BEFORE, "sent-before", "publications go on that an earlier connection of the client began; they are its data", "data, goodput";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
     COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";
     UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";
@@ -122,14 +122,17 @@ impl Notes {
 
     /// Takes the notes of another gatherer in.
     pub fn absorb(&mut self, other: Self) {
-        for (key, note) in other.rows {
-            self.rows
-                .entry(key)
-                .and_modify(|mine| {
-                    mine.count += note.count;
-                    mine.frame_last = mine.frame_last.max(note.frame_last);
-                })
-                .or_insert(note);
-        }
+        other.rows.into_values().for_each(|note| self.take(note));
+    }
+
+    /// Takes a note in that may stand for several occurrences.
+    pub fn take(&mut self, note: Note) {
+        self.rows
+            .entry((note.session, note.kind.id))
+            .and_modify(|mine| {
+                mine.count += note.count;
+                mine.frame_last = mine.frame_last.max(note.frame_last);
+            })
+            .or_insert(note);
     }
 }

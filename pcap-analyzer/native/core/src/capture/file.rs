@@ -82,7 +82,9 @@ impl File {
         info.frame_bytes += u64::from(record.frame_bytes);
         info.captured_bytes += record.captured as u64;
         info.cut_frames += u64::from((record.captured as u64) < u64::from(record.frame_bytes));
-        info.frames_back_in_time += u64::from(record.time_ns < self.time_before_ns);
+        if record.time_ns < self.time_before_ns {
+            info.frames_back_in_time.add(info.last_number());
+        }
         self.time_before_ns = record.time_ns;
         match info.last_time_ns {
             Some(last) if last >= record.time_ns => {}

@@ -110,13 +110,33 @@ pub struct FileInfo {
     /// Interface names, where the capture has them.
     pub interfaces: Vec<String>,
     /// Frames whose time is before that of the frame before them.
-    pub frames_back_in_time: u64,
+    pub frames_back_in_time: Frames,
     /// First and last capture time in capture order, in nanoseconds.
     pub first_time_ns: Option<i64>,
     /// Largest capture time seen, in nanoseconds.
     pub last_time_ns: Option<i64>,
     /// What ended the reading early: the frames before it are good.
     pub damage: Option<Error>,
+}
+
+/// Frames that have something in common: how many, and the numbers of the first and the last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// How many.
+    pub count: u64,
+    /// The first one's number.
+    pub first: u64,
+    /// The last one's number.
+    pub last: u64,
+}
+
+impl Frames {
+    #[cold]
+    fn add(&mut self, number: u64) {
+        self.first = if self.count == 0 { number } else { self.first };
+        self.last = number;
+        self.count += 1;
+    }
 }
 
 impl FileInfo {

@@ -46,6 +46,26 @@ pub struct Placement {
     pub is_retransmission: bool,
     /// Whether it did so in an earlier connection, of whose session this one goes on.
     pub is_of_earlier_connection: bool,
+    /// Whether it answers what is not there.
+    pub is_unmatched: bool,
     /// Its part in acknowledging data.
     pub acknowledgement: Acknowledgement,
+}
+
+impl Placement {
+    /// An answer to nothing that is known.
+    pub const UNMATCHED: Self = Self {
+        exchange: None,
+        is_data: false,
+        is_retransmission: false,
+        is_of_earlier_connection: false,
+        is_unmatched: true,
+        acknowledgement: Acknowledgement::None,
+    };
+
+    /// What belongs to an exchange and is nothing more.
+    #[must_use]
+    pub const fn of(exchange: ExchangeId) -> Self {
+        Self { exchange: Some(exchange), is_unmatched: false, ..Self::UNMATCHED }
+    }
 }

@@ -59,6 +59,8 @@ pub enum Outcome {
     Unanswered,
     /// By a RST.
     Reset,
+    /// Nobody can tell.
+    Ambiguous,
     /// In another way.
     Other,
 }
@@ -69,6 +71,7 @@ impl Outcome {
             "complete" => Self::Complete,
             "unanswered" => Self::Unanswered,
             "reset" => Self::Reset,
+            "ambiguous" => Self::Ambiguous,
             _ => Self::Other,
         }
     }

@@ -216,6 +216,16 @@ impl Desk<'_, '_> {
         }
     }
 
+    #[inline]
+    fn note_placement(&mut self, message: &Message, placement: &Placement) {
+        if placement.is_of_earlier_connection {
+            self.note(note::SENT_BEFORE, message.frame, String::new);
+        }
+        if placement.is_unmatched {
+            self.note(note::UNMATCHED, message.frame, String::new);
+        }
+    }
+
     fn hand_to_sink(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
         message.row.file = self.rooms.file(self.file);
         let (source, destination) = match from {
@@ -262,9 +272,7 @@ impl Receiver for Desk<'_, '_> {
         message.row.is_data = self.count(message, &placement, from);
         self.rooms.hand_over_ended();
         self.note_facts(message);
-        if placement.is_of_earlier_connection {
-            self.note(note::SENT_BEFORE, message.frame, String::new);
-        }
+        self.note_placement(message, &placement);
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);

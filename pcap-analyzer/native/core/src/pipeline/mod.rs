@@ -13,11 +13,11 @@ pub mod tables;
 pub use front::Others;
 pub use single::decode;
 
-use crate::capture::{self, FileInfo, Input, Source};
+use crate::capture::{self, FileInfo, Frames, Input, Source};
 use crate::error::{Error, ErrorKind};
 use crate::exchanges::{Event, Linker};
 use crate::message::Side;
-use crate::note::{self, Notes};
+use crate::note::{self, Note, Notes};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
@@ -268,18 +268,20 @@ impl Outcome {
     }
 
     fn note_file(&mut self, number: u16, file: &FileInfo) {
-        let mut add = |kind, count: u64, detail: String| {
+        let mut add = |kind, frames: Frames, detail: String| {
+            let Frames { count, first: frame_first, last: frame_last } = frames;
             if count > 0 {
-                self.notes.add(kind, None, number, file.last_number(), || detail);
+                self.notes.take(Note { kind, session: None, file: number, frame_first, frame_last, count, detail });
             }
         };
-        add(note::SNAP_LENGTH, file.cut_frames, format!("{} frames", file.cut_frames));
+        let last = file.last_number();
         let dropped = file.dropped_frames.unwrap_or(0);
-        add(note::DROPPED, dropped, format!("{dropped} frames"));
-        add(note::TIME_BACKWARDS, file.frames_back_in_time, format!("{} frames", file.frames_back_in_time));
+        add(note::DROPPED, Frames { count: dropped, first: last, last }, format!("{dropped} frames"));
+        let back = file.frames_back_in_time;
+        add(note::TIME_BACKWARDS, back, format!("{} frames", back.count));
         if let Some(damage) = &file.damage {
             let kind = if damage.kind == crate::error::ErrorKind::CutShort { note::CUT_SHORT } else { note::DAMAGED };
-            add(kind, 1, damage.to_string());
+            add(kind, Frames { count: 1, first: last, last }, damage.to_string());
         }
     }
 }
@@ -314,6 +316,7 @@ impl Outcome {
                 (note::NO_LAST_ACK, has_data && main.data.is_ack_expected() && main.data.last_ack_ns.is_none(), String::new()),
                 (note::BOTH_WAYS, other.data.messages > 0, format!("{} the other way", other.data.messages)),
                 (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
+                (note::AMBIGUOUS, session.ambiguous > 0, format!("{} exchanges", session.ambiguous)),
                 (note::UNDELIVERED, session.undelivered > 0, format!("{} publications", session.undelivered)),
                 (note::STOPPED, row.messages_after_stop > 0, format!("{} messages", row.messages_after_stop)),
             ];
@@ -337,7 +340,7 @@ pub fn capture_row(file: &FileInfo) -> captures::Row {
         time_last_ns: file.last_time_ns,
         time_resolution_ns: file.time_resolution_ns,
         dropped_frames: file.dropped_frames,
-        frames_back_in_time: file.frames_back_in_time,
+        frames_back_in_time: file.frames_back_in_time.count,
         secrets: u32::try_from(file.secrets.len()).unwrap_or(u32::MAX),
         ..captures::Row::default()
     };

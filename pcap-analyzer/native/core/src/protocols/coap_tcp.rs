@@ -167,13 +167,12 @@ struct Connection {
 
 impl Pairing for Connection {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let exchange = match message.kind {
-            "Request" | "Response" => return self.talk.place(message, from, at, exchanges),
-            "Ping" => Some(self.ping(message, from, at, exchanges)),
-            "Pong" => self.pong(message, from, at, exchanges),
-            _ => None,
-        };
-        Placement { exchange, ..Placement::default() }
+        match message.kind {
+            "Request" | "Response" => self.talk.place(message, from, at, exchanges),
+            "Ping" => Placement::of(self.ping(message, from, at, exchanges)),
+            "Pong" => self.pong(message, from, at, exchanges).map_or(Placement::UNMATCHED, Placement::of),
+            _ => Placement::default(),
+        }
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {
@@ -261,7 +260,7 @@ mod tests {
         scene.send(Side::Server, 110, CSM_BYTES);
         scene.send(Side::Client, 200, b"\0\xe2");
         scene.send(Side::Client, 210, b"\x11\xe2\x07\x20");
-        assert_eq!(Placement::default(), scene.send(Side::Server, 220, b"\x01\xe3\x09"));
+        assert_eq!(Placement::UNMATCHED, scene.send(Side::Server, 220, b"\x01\xe3\x09"));
         scene.send(Side::Server, 250, b"\0\xe3");
         scene.send(Side::Server, 270, b"\x01\xe3\x07");
         scene.send(Side::Server, 280, b"\0\xe2");
@@ -288,7 +287,7 @@ mod tests {
             vec![("complete", 2, "2.05")],
             ended.iter().map(|row| (row.outcome, row.payload_bytes, &*row.result)).collect::<Vec<_>>()
         );
-        assert_eq!(Placement::default(), scene.send(Side::Server, 20, b"\x31\x45\x20\xffhi"));
+        assert_eq!(Placement::UNMATCHED, scene.send(Side::Server, 20, b"\x31\x45\x20\xffhi"));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Session {
     measured: Vec<(Timing, &'static str, Samples)>,
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
+    /// Exchanges of which nobody can tell what answers them.
+    pub ambiguous: u64,
     /// Sessions that published what was delivered in this one, in order.
     pub publishers: Vec<u32>,
     last_flight_from: Option<Side>,
@@ -127,6 +129,7 @@ impl Session {
             kinds: Vec::new(),
             measured: Vec::new(),
             undelivered: 0,
+            ambiguous: 0,
             publishers: Vec::new(),
             last_flight_from: None,
         }
@@ -516,6 +519,7 @@ impl Session {
             Outcome::Complete => self.running.exchanges_complete += 1,
             Outcome::Unanswered => self.row.exchanges_unanswered += 1,
             Outcome::Reset => self.row.exchanges_reset += 1,
+            Outcome::Ambiguous => self.ambiguous += 1,
             Outcome::Other => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use super::codes::is_success;
 use super::ids::Sent;
-use super::sender::{add_data, alone, tell_result, Manner, Request, Sender};
+use super::sender::{add_data, tell_result, Manner, Request, Sender};
 use super::transfers::is_later_block;
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side, Token};
@@ -47,7 +47,7 @@ impl Sender {
             self.cancel(request.registration, exchanges);
         }
         let acknowledgement = if is_data && manner == Manner::Confirmable { Acknowledgement::Expected } else { Acknowledgement::None };
-        Placement { is_data, acknowledgement, ..alone(exchange) }
+        Placement { is_data, acknowledgement, ..Placement::of(exchange) }
     }
 
     /// Numbers a registration. One that renews another (RFC 7641 §3.3.1) goes on with its number and its freshest notification.

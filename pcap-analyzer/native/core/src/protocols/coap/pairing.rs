@@ -7,7 +7,7 @@
 use super::codes::{code_of, is_success};
 use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
-use super::sender::{add_data, alone, finish, tell_result, Manner, Request, Sender};
+use super::sender::{add_data, finish, tell_result, Manner, Request, Sender};
 use crate::exchanges::{Acknowledgement, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use crate::protocols::Pairing;
@@ -88,7 +88,7 @@ impl Talk {
             return Some(Placement { is_retransmission: true, ..Placement::default() });
         }
         exchanges.repeat(sent.exchange, message, at, sent.role != Role::Response);
-        Some(Placement { is_retransmission: true, ..alone(sent.exchange) })
+        Some(Placement { is_retransmission: true, ..Placement::of(sent.exchange) })
     }
 
     #[inline]
@@ -119,7 +119,7 @@ impl Talk {
     fn answer_to_id(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(id) = message.message_id else { return Placement::default() };
         let peer = from.peer();
-        let Some(sent) = self.answered(id, peer, at) else { return Placement::default() };
+        let Some(sent) = self.answered(id, peer, at) else { return Placement::UNMATCHED };
         let was_acknowledged = std::mem::replace(&mut sent.is_acknowledged, true);
         let sent = *sent;
         if sent.role == Role::Unmatched {
@@ -127,7 +127,7 @@ impl Talk {
         }
         if was_acknowledged {
             exchanges.repeat(sent.exchange, message, at, false);
-            return Placement { is_retransmission: true, ..alone(sent.exchange) };
+            return Placement { is_retransmission: true, ..Placement::of(sent.exchange) };
         }
         match (message.kind, code_of(message)) {
             ("RST", _) => self.reset(message, &sent, peer, at, exchanges),
@@ -156,7 +156,7 @@ impl Talk {
                 self.sender(sender).remove(sent.exchange);
             }
         }
-        alone(sent.exchange)
+        Placement::of(sent.exchange)
     }
 
     /// A message that is not a repetition, an ACK or a RST.
@@ -164,7 +164,7 @@ impl Talk {
     fn new_message(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> (Placement, Part) {
         match code_of(message) {
             Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request.into()),
-            Some(0) => (alone(exchanges.open("ping", message, from, at)), Role::Ping.into()),
+            Some(0) => (Placement::of(exchanges.open("ping", message, from, at)), Role::Ping.into()),
             // signals of reliable transports answer no request (RFC 8323 §5)
             Some(code) if code >> 5 == 7 => (Placement::default(), Part::default()),
             _ => self.response(message, from, None, at, exchanges),
@@ -188,7 +188,7 @@ impl Talk {
         let is_data = message.payload_bytes > 0;
         add_data(exchange, message, is_data, exchanges);
         let acknowledgement = if is_data && manner == Manner::Confirmable { Acknowledgement::Expected } else { Acknowledgement::None };
-        Placement { is_data, acknowledgement, ..alone(exchange) }
+        Placement { is_data, acknowledgement, ..Placement::of(exchange) }
     }
 
     /// A response, piggybacked on the ACK of the request that was `asked`, or separate, or a notification.
@@ -203,11 +203,9 @@ impl Talk {
     ) -> (Placement, Part) {
         let requester = self.sender(from.peer());
         let Some(request) = requester.find(message, asked, exchanges) else {
-            let exchange = asked.map(|sent| sent.exchange);
-            if let Some(exchange) = exchange {
-                exchanges.join(exchange, message, at);
-            }
-            return (Placement { exchange, ..Placement::default() }, Role::Response.into());
+            let Some(sent) = asked else { return (Placement::UNMATCHED, Role::Response.into()) };
+            exchanges.join(sent.exchange, message, at);
+            return (Placement::of(sent.exchange), Role::Response.into());
         };
         if request.is_notified(message, asked, exchanges) {
             let part = Part { role: Role::Notification, registration: request.registration };
@@ -226,7 +224,7 @@ impl Talk {
             "ACK" => Acknowledgement::Given,
             _ => Acknowledgement::None,
         };
-        (Placement { is_data, acknowledgement, ..alone(exchange) }, Role::Response.into())
+        (Placement { is_data, acknowledgement, ..Placement::of(exchange) }, Role::Response.into())
     }
 }
 
@@ -249,5 +247,5 @@ fn acknowledged(message: &Message, sent: &Sent, at: &Moment, exchanges: &mut Exc
     if sent.role == Role::Notification {
         finish(sent.exchange, "complete", exchanges);
     }
-    Placement { acknowledgement: Acknowledgement::Given, ..alone(sent.exchange) }
+    Placement { acknowledgement: Acknowledgement::Given, ..Placement::of(sent.exchange) }
 }

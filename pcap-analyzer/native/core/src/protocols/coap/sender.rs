@@ -3,7 +3,7 @@
 use super::codes::code_of;
 use super::ids::{Ids, Role, Sent, NON_LIFETIME_NS};
 use super::transfers::{is_later_block, Rest, Transfers};
-use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement};
+use crate::exchanges::{ExchangeId, Exchanges, Moment};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 
@@ -362,12 +362,6 @@ impl Sender {
 fn superseded(sent: &Sent, token: Token, exchanges: &Exchanges) -> Option<Request> {
     let is_its = || exchanges.get(sent.exchange).is_some_and(|exchange| exchange.token == token);
     (sent.role == Role::Superseded && is_its()).then(|| Request::of(sent))
-}
-
-/// What a message is that belongs to an exchange and is nothing more.
-pub(super) const fn alone(exchange: ExchangeId) -> Placement {
-    let acknowledgement = Acknowledgement::None;
-    Placement { exchange: Some(exchange), is_data: false, is_retransmission: false, is_of_earlier_connection: false, acknowledgement }
 }
 
 /// Ends an exchange; where nobody wants its row, nothing needs to be kept of it.

@@ -229,7 +229,7 @@ fn a_reset_of_any_notification_cancels_its_registration_whoever_wants_rows() {
         assert!(scene.send(Server, 1005, &observed(1, 21, b"T", 3)).is_data);
         scene.send(Client, 1010, &build(3, 0, 20, b"", b""));
 
-        assert_eq!(Placement::default(), scene.send(Server, 2000, &observed(1, 22, b"T", 4)));
+        assert_eq!(Placement::UNMATCHED, scene.send(Server, 2000, &observed(1, 22, b"T", 4)));
         assert!(scene.send(Server, 2000, &observed(1, 23, b"S", 2)).is_data);
     }
 }
@@ -241,7 +241,7 @@ fn a_reset_of_the_first_response_ends_the_registration() {
     scene.send(Server, 10, &observed(1, 20, b"T", 1));
     scene.send(Client, 20, &build(3, 0, 20, b"", b""));
 
-    assert_eq!(Placement::default(), scene.send(Server, 1000, &observed(1, 21, b"T", 2)));
+    assert_eq!(Placement::UNMATCHED, scene.send(Server, 1000, &observed(1, 21, b"T", 2)));
     assert_eq!(vec!["reset"], scene.end().iter().map(|exchange| exchange.outcome).collect::<Vec<_>>());
 }
 
@@ -284,7 +284,7 @@ fn a_renewed_registration_is_a_request_with_a_response() {
     scene.send(Client, 122_500, &register(3));
     assert!(scene.send(Server, 123_520, &observed(1, 42, b"T", 4)).is_data);
     scene.send(Client, 123_530, &build(3, 0, 41, b"", b""));
-    assert_eq!(Placement::default(), scene.send(Server, 124_000, &observed(1, 43, b"T", 5)));
+    assert_eq!(Placement::UNMATCHED, scene.send(Server, 124_000, &observed(1, 43, b"T", 5)));
 
     let expected: Vec<Row> = vec![
         ("observe", "complete", Some(10), None, false),
@@ -385,7 +385,7 @@ fn members_of_a_group_have_message_ids_of_their_own() {
     assert!(scene.with(2).send(Server, 50, &build(1, 69, 1, b"T", CONTENT)).is_data);
     assert!(scene.with(3).send(Server, 60, &build(0, 69, 33, b"T", CONTENT)).is_data);
     assert!(scene.with(2).send(Server, 70, &build(1, 69, 1, b"T", CONTENT)).is_retransmission);
-    assert_eq!(Placement::default(), scene.with(2).send(Client, 80, &build(2, 0, 33, b"", b"")));
+    assert_eq!(Placement::UNMATCHED, scene.with(2).send(Client, 80, &build(2, 0, 33, b"", b"")));
     assert_eq!(Acknowledgement::Given, scene.with(3).send(Client, 80, &build(2, 0, 33, b"", b"")).acknowledgement);
     assert!(!scene.with(2).send(Client, 90, &build(0, 1, 1, b"U", GET)).is_retransmission);
     assert!(scene.with(2).send(Server, 95, &build(2, 69, 1, b"U", CONTENT)).is_data);

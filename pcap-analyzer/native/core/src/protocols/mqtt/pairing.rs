@@ -133,10 +133,6 @@ impl Pairing for Flows {
     }
 }
 
-fn request_key(message: &Message, number: u8) -> (u8, u16) {
-    (number, message.message_id.unwrap_or(0))
-}
-
 fn close(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
     exchanges.end(exchange, outcome);
     exchanges.forget(exchange);
@@ -153,17 +149,17 @@ fn open_in(
 ) -> Placement {
     let exchange = exchanges.open(kind, message, from, at);
     queue.push_back(exchange);
-    Placement { exchange: Some(exchange), ..Placement::default() }
+    Placement::of(exchange)
 }
 
 /// Ends an exchange with its only answer.
 fn answer(exchange: Option<ExchangeId>, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-    let Some(exchange) = exchange else { return Placement::default() };
+    let Some(exchange) = exchange else { return Placement::UNMATCHED };
     exchanges.join(exchange, message, at);
     exchanges.respond(exchange, at);
     tell_result(exchange, message, exchanges);
     close(exchange, "complete", exchanges);
-    Placement { exchange: Some(exchange), ..Placement::default() }
+    Placement::of(exchange)
 }
 
 fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchanges) {
@@ -201,19 +197,16 @@ impl Flows {
     #[inline]
     fn publish(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let qos = message.qos.unwrap_or(0);
-        let identifier = message.message_id.unwrap_or(0);
-        if qos > 0 {
-            match self.flows(from).get(&identifier).copied() {
-                Some(flow) if message.dup == Some(true) => return repeat(&flow, message, at, exchanges),
-                Some(flow) => close(flow.exchange, "unanswered", exchanges),
-                None => {}
-            }
+        let identifier = message.message_id.filter(|_| qos > 0);
+        match identifier.and_then(|identifier| self.flows(from).get(&identifier).copied()) {
+            Some(flow) if message.dup == Some(true) => return repeat(&flow, message, at, exchanges),
+            Some(flow) => close(flow.exchange, "unanswered", exchanges),
+            None => {}
+        }
+        if let Some(identifier) = identifier.filter(|_| self.is_resumed && message.dup == Some(true)) {
+            return self.carry_over(identifier, message, from, at, exchanges);
         }
         let exchange = begin(message, qos, from, at, exchanges);
-        if qos > 0 && self.is_resumed && message.dup == Some(true) {
-            self.flows(from).insert(identifier, Flow { exchange, publication: None });
-            return carry_over(exchange, exchanges);
-        }
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
             Side::Server => {
@@ -221,24 +214,39 @@ impl Flows {
                 None
             }
         };
-        let acknowledgement = if qos == 0 {
-            close(exchange, "complete", exchanges);
-            Acknowledgement::None
-        } else {
-            self.flows(from).insert(identifier, Flow { exchange, publication });
-            Acknowledgement::Expected
+        let acknowledgement = match identifier {
+            Some(identifier) => {
+                self.flows(from).insert(identifier, Flow { exchange, publication });
+                Acknowledgement::Expected
+            }
+            // where the identifier was not captured nobody knows what acknowledges it
+            None => {
+                close(exchange, if qos == 0 { "complete" } else { "ambiguous" }, exchanges);
+                Acknowledgement::None
+            }
         };
-        Placement { exchange: Some(exchange), is_data: true, acknowledgement, ..Placement::default() }
+        Placement { is_data: true, acknowledgement, ..Placement::of(exchange) }
+    }
+
+    /// A PUBLISH or PUBREL of a flow that an earlier connection of the session began.
+    fn carry_over(&mut self, identifier: u16, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let exchange = begin(message, message.qos.unwrap_or(2), from, at, exchanges);
+        exchanges.again(exchange, true);
+        if let Some(exchange) = exchanges.get_mut(exchange) {
+            exchange.payload_bytes = 0;
+        }
+        self.flows(from).insert(identifier, Flow { exchange, publication: None });
+        Placement { is_retransmission: true, is_of_earlier_connection: true, ..Placement::of(exchange) }
     }
 
     /// PUBACK (§3.4), PUBREC (§3.5), PUBCOMP (§3.7), from the receiver of the PUBLISH.
     #[inline]
     fn acknowledge(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let identifier = message.message_id.unwrap_or(0);
+        let Some(identifier) = message.message_id else { return Placement::default() };
         let is_last = message.number != PUBREC || message.result.is_some_and(|reason| reason >= FAILURE);
         let flows = self.flows(from.peer());
         let flow = if is_last { flows.remove(&identifier) } else { flows.get(&identifier).copied() };
-        let Some(Flow { exchange, publication }) = flow else { return Placement::default() };
+        let Some(Flow { exchange, publication }) = flow else { return Placement::UNMATCHED };
         exchanges.join(exchange, message, at);
         if let Some(publication) = publication {
             exchanges.add_to_leg(publication, message);
@@ -253,13 +261,15 @@ impl Flows {
             close(exchange, "complete", exchanges);
             acknowledgement = Acknowledgement::Given;
         }
-        Placement { exchange: Some(exchange), acknowledgement, ..Placement::default() }
+        Placement { acknowledgement, ..Placement::of(exchange) }
     }
 
     /// PUBREL (§3.6), from the sender of the PUBLISH.
     fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let identifier = message.message_id.unwrap_or(0);
-        let Some(flow) = self.flows(from).get(&identifier).copied() else { return Placement::default() };
+        let Some(identifier) = message.message_id else { return Placement::default() };
+        let Some(flow) = self.flows(from).get(&identifier).copied() else {
+            return if self.is_resumed { self.carry_over(identifier, message, from, at, exchanges) } else { Placement::default() };
+        };
         let is_retransmission = message.dup == Some(true);
         if is_retransmission {
             exchanges.repeat(flow.exchange, message, at, false);
@@ -269,22 +279,23 @@ impl Flows {
         if let Some(publication) = flow.publication {
             exchanges.add_to_leg(publication, message);
         }
-        Placement { exchange: Some(flow.exchange), is_retransmission, ..Placement::default() }
+        Placement { is_retransmission, ..Placement::of(flow.exchange) }
     }
 
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         self.retain.ask(message, at);
-        let key = request_key(message, message.number);
+        let Some(identifier) = message.message_id else { return Placement::default() };
+        let key = (message.number, identifier);
         if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true)) {
             exchanges.repeat(exchange, message, at, true);
-            return Placement { exchange: Some(exchange), is_retransmission: true, ..Placement::default() };
+            return Placement { is_retransmission: true, ..Placement::of(exchange) };
         }
         let exchange = exchanges.open(message.kind, message, from, at);
         if let Some(old) = self.seldom().requests.insert(key, exchange) {
             close(old, "unanswered", exchanges);
         }
-        Placement { exchange: Some(exchange), ..Placement::default() }
+        Placement::of(exchange)
     }
 
     fn open_request(&self, key: (u8, u16)) -> Option<ExchangeId> {
@@ -293,7 +304,8 @@ impl Flows {
 
     /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.
     fn answer_request(&mut self, request: u8, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let exchange = self.take_seldom(|seldom| seldom.requests.remove(&request_key(message, request)));
+        let Some(identifier) = message.message_id else { return Placement::default() };
+        let exchange = self.take_seldom(|seldom| seldom.requests.remove(&(request, identifier)));
         answer(exchange, message, at, exchanges)
     }
 
@@ -322,20 +334,11 @@ fn begin(message: &Message, qos: u8, from: Side, at: &Moment, exchanges: &mut Ex
     exchange
 }
 
-/// A PUBLISH that an earlier connection of the session brought first.
-fn carry_over(exchange: ExchangeId, exchanges: &mut Exchanges) -> Placement {
-    exchanges.again(exchange, true);
-    if let Some(exchange) = exchanges.get_mut(exchange) {
-        exchange.payload_bytes = 0;
-    }
-    Placement { exchange: Some(exchange), is_retransmission: true, is_of_earlier_connection: true, ..Placement::default() }
-}
-
 /// A PUBLISH that is sent again.
 fn repeat(flow: &Flow, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
     exchanges.repeat(flow.exchange, message, at, true);
     if let Some(publication) = flow.publication {
         exchanges.add_to_leg(publication, message);
     }
-    Placement { exchange: Some(flow.exchange), is_retransmission: true, ..Placement::default() }
+    Placement { is_retransmission: true, ..Placement::of(flow.exchange) }
 }
