@@ -20,6 +20,8 @@ pub fn is_all_security(message: &mut Message, len: usize) {
 #[inline]
 pub fn protect(association: &Association, message: &mut Message, header: usize, fragment: usize) {
     let content = association.agreement.and_then(|agreement| agreement.content_bytes(fragment));
+    // with a connection ID, the record's own content type stands behind its content (RFC 9146 §4)
+    let content = if message.content_type == Some(names::TLS12_CID) { content.and_then(|bytes| bytes.checked_sub(1)) } else { content };
     message.facts.is_encrypted = association.agreement.is_none_or(|agreement| agreement.is_encrypted());
     message.plaintext_bytes = content.map(count);
     message.fragment_bytes = count(fragment);
