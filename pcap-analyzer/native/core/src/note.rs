@@ -53,6 +53,7 @@ notes! {
     UNMATCHED, "unmatched", "answers without a request in the capture", "response times";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
     COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";
+    AHEAD, "ahead", "bytes of a QUIC stream came ahead of those that tell what they are; they are opaque", "data bytes, goodput";
     UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";
     // figures
     NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";

@@ -160,7 +160,7 @@ impl Desk<'_, '_> {
         let row = &message.row;
         let books = &mut self.rooms.books;
         if let (Some(words), Some(session)) = (Words::of(message, self.told), books.of(self.session)) {
-            session.tells(&words, from);
+            session.tells(&words, from, self.protocol.is_security);
         }
         if let (Some(section), Some(session)) = (FieldSection::of(message, placement), books.of(self.session)) {
             session.field_section(from, &section);
@@ -206,6 +206,9 @@ impl Desk<'_, '_> {
         }
         if facts.is_compressed {
             self.note(note::COMPRESSED, frame, String::new);
+        }
+        if facts.is_ahead {
+            self.note(note::AHEAD, frame, String::new);
         }
         if facts.is_alias_unknown {
             self.note(note::ALIAS_UNKNOWN, frame, String::new);

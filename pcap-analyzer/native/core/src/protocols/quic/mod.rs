@@ -4,6 +4,7 @@
 //! opaque, the packet number among it, whose length is protected. What packets of the application hold, once opened, is of the row `quic_frames`.
 
 pub(super) mod frames;
+mod stream;
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Port, Protocol, Step};
 use crate::bytes::{Cursor, Short};
@@ -59,11 +60,12 @@ struct Header {
 }
 
 impl Header {
-    /// `id_bytes`: length of the connection IDs that the receiver chose. Bytes without the fixed bit (RFC 9000 §17.3.1) fill the datagram up.
-    fn read(bytes: &[u8], id_bytes: usize) -> Result<Self, Short> {
+    /// `id_bytes`: length of the connection IDs that the receiver chose. Behind another packet, bytes without the fixed bit (RFC 9000 §17.3.1) fill the
+    /// datagram up; at its start they are a packet whose sender has cleared it (RFC 9287).
+    fn read(bytes: &[u8], id_bytes: usize, is_behind_another: bool) -> Result<Self, Short> {
         let mut cursor = Cursor::new(bytes);
         let first = cursor.u8()?;
-        if first & 0xc0 == 0 {
+        if first & 0xc0 == 0 && is_behind_another {
             let bytes = bytes.len();
             return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: false });
         }
@@ -112,12 +114,15 @@ struct Quic {
     /// Lengths of the connection IDs that each side chose, which the other puts into its packets.
     id_bytes: [usize; 2],
     version: Option<u32>,
+    /// What the last packet left of its datagram.
+    rest: usize,
 }
 
 impl Decoder for Quic {
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
         let id_bytes = self.id_bytes.get(from.peer().index()).copied().unwrap_or(0);
-        let header = match Header::read(input.bytes, id_bytes) {
+        let is_behind_another = std::mem::take(&mut self.rest) == input.wire_bytes;
+        let header = match Header::read(input.bytes, id_bytes, is_behind_another) {
             Ok(header) => header,
             Err(short) if input.bytes.len() < input.wire_bytes => return Step::NeedMore { at_least: short.needed },
             Err(short) => {
@@ -130,6 +135,7 @@ impl Decoder for Quic {
             let why = Malformed { offset: header.bytes, field: "Length runs past its datagram", section: "RFC 9000 §17.2" };
             return Step::Malformed { len: input.wire_bytes, why };
         }
+        self.rest = input.wire_bytes - len;
         self.learn(&header, from);
         show(&header, len, message);
         message.facts.version = VERSIONS.iter().find(|(number, _)| Some(*number) == self.version).map(|(_, name)| *name);
@@ -155,24 +161,28 @@ fn show(header: &Header, len: usize, message: &mut Message) {
     message.row.security_bytes = count(tag);
     message.row.opaque_bytes = count(protected - tag);
     message.fragment_bytes = if header.is_protected { count(protected) } else { 0 };
-    message.facts.is_handshake = !matches!(header.kind, "1-RTT" | "0-RTT" | "Padding");
-    message.facts.is_of_flight = message.facts.is_handshake;
+    // datagrams are filled up for the handshake's sake (RFC 9000 §14.1); behind a packet of the application nothing can stand
+    message.facts.is_handshake = !matches!(header.kind, "1-RTT" | "0-RTT");
+    message.facts.is_of_flight = message.facts.is_handshake && header.kind != "Padding";
     message.facts.is_encrypted = header.is_protected;
 }
 
-/// A long header of a known version with connection IDs of possible lengths (RFC 8999 §5.1). A client's first datagram has 1,200 bytes (RFC 9000 §14.1).
+/// A long header of a known version, or one that asks for a list of those (RFC 9000 §15), with connection IDs of possible lengths (RFC 8999 §5.1). A
+/// client's first datagram has 1,200 bytes (RFC 9000 §14.1).
 fn probe(bytes: &[u8]) -> Likely {
     let [first, v1, v2, v3, v4, destination, ..] = *bytes else { return Likely::No };
     let version = u32::from_be_bytes([v1, v2, v3, v4]);
-    let is_known = VERSIONS.iter().any(|(number, _)| *number == version) || version >> 8 == 0x00ff_0000;
+    let is_known =
+        VERSIONS.iter().any(|(number, _)| *number == version) || version >> 8 == 0x00ff_0000 || version & 0x0f0f_0f0f == 0x0a0a_0a0a;
     match first >> 6 {
-        0b11 if is_known && destination <= MOST_ID && Header::read(bytes, 0).is_ok() => Likely::Yes,
+        0b11 if is_known && destination <= MOST_ID && Header::read(bytes, 0, false).is_ok() => Likely::Yes,
         0b01 => Likely::Maybe,
         _ => Likely::No,
     }
 }
 
-/// The handshake as one exchange: from the client's first Initial to the first packet of the application that the client sends (RFC 9001 §4.1.2).
+/// The handshake as one exchange: from the client's first Initial to the first packet of the application that the client sends (RFC 9001 §4.1.2). The
+/// acknowledgement is the server's first packet, other than Retry and Version Negotiation, which only ask for another Initial.
 #[derive(Debug, Default)]
 struct Handshakes {
     open: Option<ExchangeId>,
@@ -205,7 +215,7 @@ impl Handshakes {
             return self.open;
         };
         exchanges.join(exchange, message, at);
-        if from == Side::Server {
+        if from == Side::Server && !matches!(message.kind, "Retry" | "Version Negotiation") {
             exchanges.acknowledge(exchange, at);
         }
         Some(exchange)
@@ -238,6 +248,39 @@ mod tests {
         assert_eq!(Step::Message { len: 1200 }, step);
         assert_eq!(("Initial", 18, 16, 1166), (message.kind, message.header_bytes, message.security_bytes, message.opaque_bytes));
         assert_eq!((Some("QUIC v1"), Likely::Yes), (message.facts.version, probe(INITIAL)));
+    }
+
+    /// A datagram's packets: kind, header bytes, whether it is of the handshake and of its flights.
+    fn packets(quic: &mut Quic, from: Side, mut datagram: &[u8]) -> Vec<(&'static str, u32, bool, bool)> {
+        let mut found = Vec::new();
+        while !datagram.is_empty() {
+            let mut message = Message::default();
+            let Step::Message { len } = quic.next(Input::whole(datagram), from, &mut message) else { return found };
+            found.push((message.kind, message.header_bytes, message.facts.is_handshake, message.facts.is_of_flight));
+            datagram = &datagram[len..];
+        }
+        found
+    }
+
+    /// RFC 9000 §12.2: behind a packet zeros are padding, for the handshake; RFC 9287 §3: at a datagram's start they may be a packet of the application.
+    #[test]
+    fn a_cleared_fixed_bit_is_padding_only_behind_another_packet() {
+        let long = |first: u8, id: &[u8]| [&[first, 0, 0, 0, 1, 0, id.len() as u8][..], id, &[0, 0x14], &[9; 20]].concat();
+        let mut quic = Quic::default();
+
+        let first = packets(&mut quic, Side::Server, &[long(0xc0, &[7, 7]), vec![0; 30]].concat());
+        assert_eq!(vec![("Initial", 11, true, true), ("Padding", 30, true, false)], first);
+        assert_eq!(vec![("1-RTT", 3, false, false)], packets(&mut quic, Side::Client, &[[0x00, 7, 7].as_slice(), &[9; 27]].concat()));
+    }
+
+    /// RFC 9000 §15: a reserved version asks the server which it speaks.
+    #[test]
+    fn a_reserved_version_is_quic() {
+        let mut reserved = INITIAL.to_vec();
+        reserved[1..5].copy_from_slice(&[0x1a, 0x2a, 0x3a, 0x4a]);
+        assert_eq!(Likely::Yes, probe(&reserved));
+        reserved[1..5].copy_from_slice(b"Q046");
+        assert_eq!(Likely::No, probe(&reserved));
     }
 
     #[test]
