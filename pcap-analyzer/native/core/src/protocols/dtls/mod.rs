@@ -177,7 +177,10 @@ impl DtlsDecoder {
                 tls::is_all_security(message, header.len());
                 tls::show_alert(message, fragment);
             }
-            tls::ACK if header.epoch == 0 => tls::is_all_security(message, header.len()),
+            tls::ACK if header.epoch == 0 => {
+                tls::is_all_security(message, header.len());
+                message.facts.is_handshake = true;
+            }
             tls::APPLICATION_DATA => tls::protect(&self.association, message, header.size, length),
             _ => self.protected(header, from, message),
         }
