@@ -103,3 +103,18 @@ def test_a_datagram_that_is_filled_up_tells_nothing_of_the_application(tmp_path:
     initial, handshake = 1 + 4 + 9 + 9 + 1 + 2, 1 + 4 + 9 + 9 + 2
     datagrams = [initial + 500 + 672, initial + 200 + handshake + 900, initial + 30 + handshake + 70 + 1000, handshake + 30]
     assert row["handshake_bytes"] == sum(28 + length for length in datagrams)
+
+
+def test_each_connection_between_the_same_ports_has_its_handshake(tmp_path: Path) -> None:
+    """RFC 9000 §7.2: a client that chooses another connection ID begins anew, as HTTP/3 clients do that keep their socket."""
+    server = b"\x08" * 8
+    packets = []
+    for client in (b"\x07" * 4, b"\x06" * 4):
+        packets += [
+            datagram(True, packet(0xC0, server, client, bytes(1170)), port=4433),
+            datagram(False, packet(0xC0, client, server, bytes(200)), packet(0xE0, client, server, bytes(900)), port=4433),
+            datagram(True, packet(0xE0, server, client, bytes(70)), b"\x40" + server + bytes(40), port=4433),
+        ]
+
+    row = session(tmp_path / "two.pcap", packets)
+    assert (row["exchanges_complete"], row["exchanges_unanswered"], row["handshake_ns"]) == (2, 0, 2_000_000)

@@ -36,6 +36,8 @@ pub struct Rooms<'s> {
     pub sealed: Vec<Sealed>,
     /// The row of the protocol that the connection goes on in.
     pub goes_on_in: Option<&'static str>,
+    /// Whether another connection has begun between the same ports.
+    pub begins_anew: bool,
 }
 
 impl<'s> Rooms<'s> {
@@ -43,7 +45,7 @@ impl<'s> Rooms<'s> {
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, part: Part) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
         let (books, notes) = (Books::new(options, part), Notes::default());
-        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
+        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None, begins_anew: false }
     }
 
     /// The name of an input.
@@ -265,6 +267,7 @@ impl Receiver for Desk<'_, '_> {
         message.row.is_data = self.count(message, &placement, from);
         self.rooms.hand_over_ended();
         self.note_facts(message);
+        self.rooms.begins_anew |= message.facts.begins_anew;
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);

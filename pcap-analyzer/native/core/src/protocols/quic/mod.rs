@@ -47,47 +47,41 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
 
 /// A packet's header as far as it is not protected.
 #[derive(Debug, Clone, Copy)]
-struct Header {
+struct Header<'a> {
     kind: &'static str,
     version: Option<u32>,
     /// Bytes up to the packet number.
     bytes: usize,
     /// Bytes of the whole packet; none where it goes to the datagram's end.
     packet_bytes: Option<usize>,
-    /// Length of the sender's own connection ID, where the header tells it.
-    source_id_bytes: Option<u8>,
+    /// The sender's own connection ID, where the header tells it.
+    source_id: Option<&'a [u8]>,
     is_protected: bool,
 }
 
-impl Header {
+impl<'a> Header<'a> {
     /// `id_bytes`: length of the connection IDs that the receiver chose. Behind another packet, bytes without the fixed bit (RFC 9000 §17.3.1) fill the
     /// datagram up; at its start they are a packet whose sender has cleared it (RFC 9287).
-    fn read(bytes: &[u8], id_bytes: usize, is_behind_another: bool) -> Result<Self, Short> {
+    fn read(bytes: &'a [u8], id_bytes: usize, is_behind_another: bool) -> Result<Self, Short> {
         let mut cursor = Cursor::new(bytes);
         let first = cursor.u8()?;
         if first & 0xc0 == 0 && is_behind_another {
             let bytes = bytes.len();
-            return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: false });
+            return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id: None, is_protected: false });
         }
         if first & 0x80 == 0 {
             cursor.take(id_bytes)?;
             let bytes = cursor.offset();
-            return Ok(Self { kind: "1-RTT", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: true });
+            return Ok(Self { kind: "1-RTT", version: None, bytes, packet_bytes: None, source_id: None, is_protected: true });
         }
         let version = cursor.u32()?;
         let destination = cursor.u8()?;
         cursor.take(destination.into())?;
-        let source = cursor.u8()?;
-        cursor.take(source.into())?;
+        let source_bytes = cursor.u8()?;
+        let source_id = cursor.take(source_bytes.into())?;
         let kind = if version == 0 { "Version Negotiation" } else { long_kind(first, version) };
-        let mut header = Self {
-            kind,
-            version: Some(version),
-            bytes: bytes.len(),
-            packet_bytes: None,
-            source_id_bytes: Some(source),
-            is_protected: false,
-        };
+        let mut header =
+            Self { kind, version: Some(version), bytes: bytes.len(), packet_bytes: None, source_id: Some(source_id), is_protected: false };
         if kind == "Version Negotiation" || kind == "Retry" {
             return Ok(header);
         }
@@ -116,6 +110,8 @@ struct Quic {
     version: Option<u32>,
     /// What the last packet left of its datagram.
     rest: usize,
+    /// The connection ID that the client chose for itself.
+    client_id: Vec<u8>,
 }
 
 impl Decoder for Quic {
@@ -136,6 +132,7 @@ impl Decoder for Quic {
             return Step::Malformed { len: input.wire_bytes, why };
         }
         self.rest = input.wire_bytes - len;
+        message.facts.begins_anew = self.begins_anew(&header, from);
         self.learn(&header, from);
         show(&header, len, message);
         message.facts.version = VERSIONS.iter().find(|(number, _)| Some(*number) == self.version).map(|(_, name)| *name);
@@ -144,15 +141,23 @@ impl Decoder for Quic {
 }
 
 impl Quic {
-    fn learn(&mut self, header: &Header, from: Side) {
-        if let (Some(bytes), Some(mine)) = (header.source_id_bytes, self.id_bytes.get_mut(from.index())) {
-            *mine = bytes.into();
+    /// Whether the client begins another connection from the same port: within one it keeps the ID that its first Initial packet tells (RFC 9000 §7.2).
+    fn begins_anew(&mut self, header: &Header<'_>, from: Side) -> bool {
+        let Some(id) = header.source_id.filter(|id| header.kind == "Initial" && from == Side::Client && *id != self.client_id) else {
+            return false;
+        };
+        !std::mem::replace(&mut self.client_id, id.to_vec()).is_empty()
+    }
+
+    fn learn(&mut self, header: &Header<'_>, from: Side) {
+        if let (Some(id), Some(mine)) = (header.source_id, self.id_bytes.get_mut(from.index())) {
+            *mine = id.len();
         }
         self.version = header.version.filter(|&version| version != 0).or(self.version);
     }
 }
 
-fn show(header: &Header, len: usize, message: &mut Message) {
+fn show(header: &Header<'_>, len: usize, message: &mut Message) {
     let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     let protected = len - header.bytes.min(len);
     let tag = if header.is_protected { TAG.min(protected) } else { 0 };
@@ -191,6 +196,10 @@ struct Handshakes {
 
 impl Pairing for Handshakes {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        if message.facts.begins_anew {
+            self.end(exchanges);
+            self.is_over = false;
+        }
         let exchange = if message.facts.is_handshake { self.handshake(message, from, at, exchanges) } else { None };
         if message.kind == "1-RTT" && from == Side::Client {
             self.complete(at, exchanges);
@@ -281,6 +290,22 @@ mod tests {
         assert_eq!(Likely::Yes, probe(&reserved));
         reserved[1..5].copy_from_slice(b"Q046");
         assert_eq!(Likely::No, probe(&reserved));
+    }
+
+    /// RFC 9000 §7.2: the client's ID stays the same for a connection, whose Initial packets may come again.
+    #[test]
+    fn another_id_of_the_client_begins_another_connection() {
+        let initial = |id: u8| [&[0xc0, 0, 0, 0, 1, 1, 9, 2, id, id, 0, 0x14][..], &[9; 20]].concat();
+        let mut quic = Quic::default();
+        let mut anew = |from, id| {
+            let mut message = Message::default();
+            quic.next(Input::whole(&initial(id)), from, &mut message);
+            message.facts.begins_anew
+        };
+
+        use Side::{Client, Server};
+        let told = [(Client, 1), (Server, 5), (Client, 1), (Client, 2), (Server, 6), (Client, 2)].map(|(from, id)| anew(from, id));
+        assert_eq!([false, false, false, true, false, false], told);
     }
 
     #[test]
