@@ -111,3 +111,17 @@ def test_protected_alerts_of_tls_1_3_are_none_of_the_handshake() -> None:
     assert all(row["exchange"] is None for row in alerts)
     counted = sum(row["handshake_bytes"] for row in pa.table(capture.sessions).to_pylist())
     assert counted == sum(row["frame_bytes"] for row in rows if row["kind"] in {"Handshake", "Change Cipher Spec"})
+
+
+def test_a_cipher_suite_without_encryption_is_opened() -> None:
+    """wireshark-notes: one page by HTTP in records that TLS_RSA_WITH_NULL_SHA256 only authenticates."""
+    if not SHARED.is_dir():
+        return
+    key_log = str(SHARED / "wireshark-notes" / "secrets" / "tls-null.keys")
+    rows = pa.table(pcapstat.open(SHARED / "wireshark-notes" / "tls__tls-null.pcapng", keylog=[key_log]).messages).to_pylist()
+
+    assert [(row["kind"], row["variant"], row["payload_bytes"]) for row in rows if row["protocol"] == "http"] == [
+        ("Request", "GET", 0),
+        ("Response", "200", 0),
+        ("Content", "", 1597),
+    ]

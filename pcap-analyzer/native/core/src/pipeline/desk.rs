@@ -176,8 +176,9 @@ impl Desk<'_, '_> {
     #[inline]
     fn is_opened(&self, message: &Message) -> bool {
         let Some(contents) = self.contents.filter(|contents| !contents.sources.is_empty()) else { return false };
-        let facts = &message.facts;
-        self.has_inside && facts.is_encrypted && !facts.is_handshake && contents.records.contains(&message.fragment_bytes)
+        // a cipher suite without encryption (RFC 5246 A.5) protects too
+        let is_protected = message.fragment_bytes > 0 && !message.facts.is_handshake;
+        self.has_inside && is_protected && contents.records.contains(&message.fragment_bytes)
     }
 
     /// What a record really is that looks like application data.
