@@ -118,3 +118,26 @@ def test_each_connection_between_the_same_ports_has_its_handshake(tmp_path: Path
 
     row = session(tmp_path / "two.pcap", packets)
     assert (row["exchanges_complete"], row["exchanges_unanswered"], row["handshake_ns"]) == (2, 0, 2_000_000)
+
+
+def test_a_client_of_quic_with_another_port_is_the_same_by_its_connection_id(tmp_path: Path) -> None:
+    """RFC 9000 §9: a NAT's new binding leaves the server's connection ID as it was; the port tells nothing else."""
+    client, server = b"\x07" * 4, b"\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+    moved, answer = (datagram(is_client, b"\x40" + id_ + bytes(40), port=9443) for is_client, id_ in ((True, server), (False, client)))
+    moved[UDP].sport = answer[UDP].dport = 50_000
+    path = tmp_path / "moved.pcap"
+    row = session(
+        path,
+        [
+            datagram(True, packet(0xC0, server, client, bytes(1170)), port=9443),
+            datagram(False, packet(0xC0, client, server, bytes(200)), packet(0xE0, client, server, bytes(900)), port=9443),
+            datagram(True, packet(0xE0, server, client, bytes(70)), b"\x40" + server + bytes(40), port=9443),
+            moved,
+            answer,
+        ],
+    )
+
+    assert (row["messages"], row["connection_id"], row["control_frames"]) == (7, server.hex(), 0)
+    notes = [note["text"] for note in pa.table(pcapstat.open(path).notes).to_pylist() if note["note"] == "peer-moved"]
+    assert len(notes) == 1
+    assert ":40000 to " in notes[0]

@@ -2,6 +2,8 @@
 //!
 //! One message is one packet. Byte columns: its header up to the packet number is header, the tag of 16 bytes (RFC 9001 §5.3) is security, all between is
 //! opaque, the packet number among it, whose length is protected. What packets of the application hold, once opened, is of the row `quic_frames`.
+//!
+//! A client whose address changes is known by its packets' connection ID (RFC 9000 §9), unless it takes a new one that only opened packets tell.
 
 pub(super) mod frames;
 mod stream;
@@ -21,7 +23,7 @@ pub const QUIC: Protocol = Protocol {
     carries: Some("quic_frames"),
     ports: &[Port::Udp(443), Port::Udp(4433)],
     probe,
-    connection_id: None,
+    connection_id: Some(connection_id),
     decoder: |_| Box::<Quic>::default(),
     pairing: || Box::<Handshakes>::default(),
     wireshark: &[("quic.long.packet_type", "kind")],
@@ -45,8 +47,13 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
     Ok(value)
 }
 
+/// The receiver's connection ID stands behind the first byte of a short header, and behind version and length in a long one (RFC 8999 §5).
+fn connection_id(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(if bytes.first()? & 0x80 == 0 { 1 } else { 6 }..)
+}
+
 /// A packet's header as far as it is not protected.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Header<'a> {
     kind: &'static str,
     version: Option<u32>,
@@ -56,6 +63,8 @@ struct Header<'a> {
     packet_bytes: Option<usize>,
     /// The sender's own connection ID, where the header tells it.
     source_id: Option<&'a [u8]>,
+    /// The receiver's, in a short header.
+    destination_id: &'a [u8],
     is_protected: bool,
 }
 
@@ -67,12 +76,11 @@ impl<'a> Header<'a> {
         let first = cursor.u8()?;
         if first & 0xc0 == 0 && is_behind_another {
             let bytes = bytes.len();
-            return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id: None, is_protected: false });
+            return Ok(Self { kind: "Padding", bytes, ..Self::default() });
         }
         if first & 0x80 == 0 {
-            cursor.take(id_bytes)?;
-            let bytes = cursor.offset();
-            return Ok(Self { kind: "1-RTT", version: None, bytes, packet_bytes: None, source_id: None, is_protected: true });
+            let destination_id = cursor.take(id_bytes)?;
+            return Ok(Self { kind: "1-RTT", bytes: cursor.offset(), destination_id, is_protected: true, ..Self::default() });
         }
         let version = cursor.u32()?;
         let destination = cursor.u8()?;
@@ -80,8 +88,7 @@ impl<'a> Header<'a> {
         let source_bytes = cursor.u8()?;
         let source_id = cursor.take(source_bytes.into())?;
         let kind = if version == 0 { "Version Negotiation" } else { long_kind(first, version) };
-        let mut header =
-            Self { kind, version: Some(version), bytes: bytes.len(), packet_bytes: None, source_id: Some(source_id), is_protected: false };
+        let mut header = Self { kind, version: Some(version), bytes: bytes.len(), source_id: Some(source_id), ..Self::default() };
         if kind == "Version Negotiation" || kind == "Retry" {
             return Ok(header);
         }
@@ -112,6 +119,8 @@ struct Quic {
     rest: usize,
     /// The connection ID that the client chose for itself.
     client_id: Vec<u8>,
+    /// The connection ID that each side put into its last packet of the application.
+    told: [Vec<u8>; 2],
 }
 
 impl Decoder for Quic {
@@ -135,6 +144,7 @@ impl Decoder for Quic {
         message.facts.begins_anew = self.begins_anew(&header, from);
         self.learn(&header, from);
         show(&header, len, message);
+        self.show_id(header.destination_id, from, message);
         message.facts.version = VERSIONS.iter().find(|(number, _)| Some(*number) == self.version).map(|(_, name)| *name);
         Step::Message { len }
     }
@@ -147,6 +157,17 @@ impl Quic {
             return false;
         };
         !std::mem::replace(&mut self.client_id, id.to_vec()).is_empty()
+    }
+
+    /// Shows the connection ID of a packet of the application; for sums where it is another than before.
+    fn show_id(&mut self, id: &[u8], from: Side, message: &mut Message) {
+        let Some(told) = self.told.get_mut(from.index()).filter(|_| !id.is_empty()) else { return };
+        if *told != id {
+            *told = id.to_vec();
+        } else if !message.wants_text {
+            return;
+        }
+        message.row.connection_id.set_hex(id);
     }
 
     fn learn(&mut self, header: &Header<'_>, from: Side) {
