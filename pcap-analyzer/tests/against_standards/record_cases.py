@@ -41,11 +41,17 @@ def datagram(kind: int, epoch: int, number: int, fragment: bytes = b"x" * 40) ->
     return datagram_record(kind, epoch, number, fragment)
 
 
+ANOTHER_HELLO = b"\xfe\xfd" + b"s" * 32 + b"\x04last\0\0\x02\xc0\xa8\x01\0"
 GREETING: Said = [(C, datagram(HANDSHAKE, 0, 0, datagram_handshake(CLIENT_HELLO, 0, SHORT_HELLO)))]
 DTLS: dict[str, tuple[Said, Said]] = {
     "RFC6347-4.1-epoch": ([*GREETING, (C, datagram(DATA, 0, 1))], [*GREETING, (C, datagram(DATA, 1, 0))]),
     "RFC6347-4.1-number": (
         [*GREETING, (C, datagram(DATA, 1, 1)), (C, datagram(DATA, 1, 1, b"y" * 41))],
-        [*GREETING, (C, datagram(DATA, 1, 1)), (C, datagram(DATA, 1, 1)), (C, datagram(DATA, 1, 2, b"y" * 41))],
+        [
+            *GREETING,
+            *[(C, datagram(DATA, 1, 1)), (C, datagram(DATA, 1, 1)), (C, datagram(DATA, 1, 2, b"y" * 41))],
+            # from the same port, with a session to resume
+            (C, datagram(HANDSHAKE, 0, 0, datagram_handshake(CLIENT_HELLO, 0, ANOTHER_HELLO))),
+        ],
     ),
 }

@@ -144,3 +144,11 @@ def test_a_run_of_non_notifications_may_hold_con_ones() -> None:
 
     assert found == {"CON 2.05": shown["0"], "NON 2.05": shown["1"], "ACK 2.05": shown["2"]}
     assert shown["0"] == 1
+
+
+def test_records_with_a_connection_id_hold_what_is_sent_in_the_clear() -> None:
+    """RFC 9146 §4. As without DTLS: notifications of 13 + 3 + 10 bytes, acknowledgements of 4, a registration of 23."""
+    rows = pa.table(pcapstat.open(CAPTURES / "a-californium-dtls-cid-con.pcapng", engine="native").messages).to_pylist()
+    held = {(row["direction"], row["plaintext_bytes"]) for row in rows if row["content_type"] == 25 and not row["variant"]}
+
+    assert held == {("s2c", 26), ("c2s", 4), ("c2s", 23)}

@@ -18,7 +18,7 @@ from pcapstat.rules.sizes import by_standard
 from pcapstat.theory import coap, mqtt
 from pcapstat.theory.envelope import around
 from pcapstat.theory.others import http2, mqtt_sn, websocket
-from pcapstat.theory.security import PROTECTIONS
+from pcapstat.theory.security import PROTECTIONS, record
 
 WANTED = ("a-", "b-", "d-aiocoap", "d-paho", "e-californium", "e-paho")
 CLEAR = [path for path in sorted(CAPTURES.glob("*.pcapng")) if path.name.startswith(WANTED) and "tls" not in path.name]
@@ -61,6 +61,8 @@ def test_records_are_as_packet_sizes_says() -> None:
     assert around(message, transport="udp", link="ethernet").bytes - message.bytes == 14 + 20 + 8
     assert around(message, transport="tcp", link="sll2", ip=6, tcp_options_bytes=0).bytes - message.bytes == 20 + 40 + 20
     assert tuple(PROTECTIONS) == SECURITIES
+    # RFC 9146 §4: header, an ID of 6 bytes, explicit nonce, real type, tag
+    assert sum(line.most for line in record("dtls1.2-ccm8", connection_id_bytes=6)) == 13 + 6 + 8 + 1 + 8
 
 
 @pytest.mark.parametrize("path", CLEAR, ids=lambda path: path.stem)

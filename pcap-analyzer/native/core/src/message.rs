@@ -100,6 +100,10 @@ pub struct Facts {
     pub is_opening: bool,
     /// Whether its content is encrypted.
     pub is_encrypted: bool,
+    /// Whether it begins another connection between the same ports: what was carried before is over.
+    pub begins_anew: bool,
+    /// Whether it carries bytes of a stream ahead of those that tell what they are.
+    pub is_ahead: bool,
     /// Whether its protocol version had to be inferred.
     pub is_version_inferred: bool,
     /// Whether its payload is compressed, so that what the application sent was larger.

@@ -54,6 +54,7 @@ notes! {
     SENT_BEFORE, "sent-before", "publications go on that an earlier connection of the client began; they are its data", "data, goodput";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
     COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";
+    AHEAD, "ahead", "bytes of a QUIC stream came ahead of those that tell what they are; they are opaque", "data bytes, goodput";
     UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";
     // figures
     NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";

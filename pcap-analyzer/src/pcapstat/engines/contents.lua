@@ -17,6 +17,8 @@ local shown = {
 }
 contents.fields = { shown.record, shown.hidden, shown.content, shown.inner, shown.waiting }
 
+-- Values that say "0-RTT" in the long header of a QUIC packet (RFC 9000 §17.2, RFC 9369 §3.2)
+local EARLY = { ["quic.long.packet_type"] = 1, ["quic.long.packet_type_v2"] = 2 }
 local SECURITY = { tls = true, dtls = true }
 local RECORDS = { ["tls.app_data"] = true, ["dtls.app_data"] = true }
 local APPLICATION_DATA = 23
@@ -53,16 +55,18 @@ end
 local function gather()
     local records, hidden, sources, inner = {}, {}, {}, {}
     local last, disguised, number, wants_frames
-    local is_quic = false
+    local is_quic, is_early = false, false
     local infos = { all_field_infos() }
     for at = behind_transport(infos), #infos do
         local info = infos[at]
         local name = info.name
         is_quic = is_quic or name == "quic"
         if is_quic then
-            if name == "quic.packet_number" then
+            if EARLY[name] then
+                is_early = info.value == EARLY[name]
+            elseif name == "quic.packet_number" then
                 number = info.len
-            elseif name == "quic.protected_payload" and number then
+            elseif number and (name == "quic.protected_payload" or (name == "quic.payload" and is_early)) then
                 records[#records + 1] = number + info.len
                 wants_frames = true
             elseif name == "quic.frame_type" and wants_frames then
@@ -98,7 +102,7 @@ end
 
 -- Fields without which there is nothing to tell. Those that this version of Wireshark does not know are left out.
 local TELLING = {}
-for _, name in ipairs({ "tls.app_data", "tls.record.opaque_type", "dtls.app_data", "quic.protected_payload", "oscore.code" }) do
+for _, name in ipairs({ "tls.app_data", "tls.record.opaque_type", "dtls.app_data", "quic.protected_payload", "quic.payload", "oscore.code" }) do
     local is_known, field = pcall(Field.new, name)
     if is_known then
         TELLING[#TELLING + 1] = field

@@ -29,7 +29,7 @@ class State:
 
     def take(self, message: Message) -> None:
         """Learn from a record that was judged."""
-        direction, types = message["direction"], message["handshake_types"] or ""
+        direction = message["direction"]
         self.is_whole &= not message["is_after_gap"]
         self.heard.add(direction)
         self.cipher_suite = message["cipher_suite"] or self.cipher_suite
@@ -39,12 +39,17 @@ class State:
             self.closed.add(direction)
         if message["kind"] == "Change Cipher Spec":
             self.protected.add(direction)
-        if types.startswith("Client Hello") and not message["epoch"] and not message["message_id"]:
-            # a client that begins anew counts from 0 again
+        if may_begin_anew(message):
             self.numbers.clear()
         number = number_of(message)
         if number is not None:
             self.numbers.setdefault(number, content_of(message))
+
+
+def may_begin_anew(message: Message) -> bool:
+    """Whether a client may begin another handshake with it (RFC 6347 §4.2.8), and count from 0 again."""
+    is_hello = (message["handshake_types"] or "").startswith("Client Hello")
+    return is_hello and not message["epoch"] and not message["message_id"]
 
 
 def number_of(message: Message) -> tuple[str, int, int] | None:
@@ -133,7 +138,7 @@ def number_is_used_once(message: Message, state: State) -> str | None:
     """Judge a record with the number of another one. The same record again is the path's doing."""
     number = number_of(message)
     before = state.numbers.get(number) if number is not None else None
-    is_broken = before is not None and before != content_of(message)
+    is_broken = before is not None and before != content_of(message) and not may_begin_anew(message)
     return f"epoch {message['epoch']}, sequence number {message['sequence_number']} was another record's" if is_broken else None
 
 

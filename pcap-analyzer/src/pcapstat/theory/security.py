@@ -64,11 +64,13 @@ def record(name: str, padding_bytes: int = 0, connection_id_bytes: int = 0) -> l
     protection = PROTECTIONS[name]
     if protection is None:
         return []
+    # with a connection ID, DTLS 1.2 hides the content type as TLS 1.3 does
+    type_bytes, type_source = (1, "RFC 9146 §4") if connection_id_bytes else (protection.type_bytes, protection.source)
     lines = [
         exactly("security", "record header", protection.header_bytes, protection.header_source),
         exactly("security", "connection ID", connection_id_bytes, "RFC 9146 §4"),
         exactly("security", "explicit nonce", protection.nonce_bytes, protection.source),
-        exactly("security", "content type", protection.type_bytes, protection.source),
+        exactly("security", "content type", type_bytes, type_source),
         exactly("security", "padding", padding_bytes, "RFC 8446 §5.4"),
         exactly("security", "authentication tag", protection.tag_bytes, protection.source),
     ]

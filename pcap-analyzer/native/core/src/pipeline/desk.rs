@@ -36,6 +36,8 @@ pub struct Rooms<'s> {
     pub sealed: Vec<Sealed>,
     /// The row of the protocol that the connection goes on in.
     pub goes_on_in: Option<&'static str>,
+    /// Whether another connection has begun between the same ports.
+    pub begins_anew: bool,
 }
 
 impl<'s> Rooms<'s> {
@@ -43,7 +45,7 @@ impl<'s> Rooms<'s> {
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, part: Part) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
         let (books, notes) = (Books::new(options, part), Notes::default());
-        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None }
+        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None, begins_anew: false }
     }
 
     /// The name of an input.
@@ -160,7 +162,7 @@ impl Desk<'_, '_> {
         let row = &message.row;
         let books = &mut self.rooms.books;
         if let (Some(words), Some(session)) = (Words::of(message, self.told), books.of(self.session)) {
-            session.tells(&words, from);
+            session.tells(&words, from, self.protocol.is_security);
         }
         if let (Some(section), Some(session)) = (FieldSection::of(message, placement), books.of(self.session)) {
             session.field_section(from, &section);
@@ -174,8 +176,9 @@ impl Desk<'_, '_> {
     #[inline]
     fn is_opened(&self, message: &Message) -> bool {
         let Some(contents) = self.contents.filter(|contents| !contents.sources.is_empty()) else { return false };
-        let facts = &message.facts;
-        self.has_inside && facts.is_encrypted && !facts.is_handshake && contents.records.contains(&message.fragment_bytes)
+        // a cipher suite without encryption (RFC 5246 A.5) protects too
+        let is_protected = message.fragment_bytes > 0 && !message.facts.is_handshake;
+        self.has_inside && is_protected && contents.records.contains(&message.fragment_bytes)
     }
 
     /// What a record really is that looks like application data.
@@ -206,6 +209,9 @@ impl Desk<'_, '_> {
         }
         if facts.is_compressed {
             self.note(note::COMPRESSED, frame, String::new);
+        }
+        if facts.is_ahead {
+            self.note(note::AHEAD, frame, String::new);
         }
         if facts.is_alias_unknown {
             self.note(note::ALIAS_UNKNOWN, frame, String::new);
@@ -273,6 +279,7 @@ impl Receiver for Desk<'_, '_> {
         self.rooms.hand_over_ended();
         self.note_facts(message);
         self.note_placement(message, &placement);
+        self.rooms.begins_anew |= message.facts.begins_anew;
         self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);

@@ -175,7 +175,7 @@ table! {
         epoch: Option<u16> [""],
         /// DTLS record sequence number (RFC 9147 §4); encrypted in DTLS 1.3, then none.
         sequence_number: Option<u64> [""],
-        /// DTLS connection ID in hexadecimal (RFC 9146 §3, RFC 9147 §9).
+        /// Connection ID in hexadecimal: of DTLS (RFC 9146 §3, RFC 9147 §9), of a QUIC packet of the application (RFC 9000 §17.3).
         connection_id: Text [""],
         /// Bytes of content inside a protected record as the cipher suite implies; padding, which only the keys would show, is counted in.
         plaintext_bytes: Option<u32> ["bytes"],

@@ -147,11 +147,10 @@ impl Agreement {
         usize::from(if self.is_hmac_truncated { mac.min(10) } else { mac })
     }
 
-    /// Bytes of the fragment of a record that holds one Finished of (D)TLS 1.3 and nothing else (RFC 8446 §4.4.4).
+    /// Bytes of the Finished message of (D)TLS 1.3 (RFC 8446 §4.4.4).
     #[must_use]
-    pub fn finished_fragment(&self) -> Option<usize> {
-        let Protection::Aead { nonce, tag } = self.suite?.protection else { return None };
-        Some(4 + self.suite?.hash_bytes() + 1 + usize::from(nonce) + usize::from(tag))
+    pub fn finished_bytes(&self) -> Option<usize> {
+        Some(4 + self.suite?.hash_bytes())
     }
 
     /// Whether records are encrypted, not only authenticated.
@@ -182,8 +181,8 @@ mod tests {
     fn tls_1_3_adds_the_content_type() {
         assert_eq!(Some(10), agreed(Version::Tls13, 0x1301).content_bytes(27));
         assert_eq!(Some(10), agreed(Version::Dtls13, 0x1305).content_bytes(19));
-        assert_eq!(Some(53), agreed(Version::Tls13, 0x1301).finished_fragment());
-        assert_eq!(Some(69), agreed(Version::Tls13, 0x1302).finished_fragment());
+        assert_eq!(Some(36), agreed(Version::Tls13, 0x1301).finished_bytes());
+        assert_eq!(Some(52), agreed(Version::Tls13, 0x1302).finished_bytes());
     }
 
     #[test]

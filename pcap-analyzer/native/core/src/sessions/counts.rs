@@ -30,6 +30,18 @@ enum Stop {
     Stopped,
 }
 
+/// How far the handshake that opens the session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Handshake {
+    /// No flight of the second side yet.
+    #[default]
+    Not,
+    /// Both sides have sent a flight.
+    Answered,
+    /// The client has sent something else since then: what follows is another handshake, such as a renegotiation.
+    Over,
+}
+
 /// Bytes behind the payload's in an encrypted message that still can be a data message's: Study A's messages take 10 bytes of payload and up to
 /// 24 of protocol; session tickets and certificates are longer.
 const ENVELOPE_BYTES: std::ops::Range<u32> = 5..128;
@@ -53,6 +65,8 @@ pub struct Session {
     /// Sessions that published what was delivered in this one, in order.
     pub publishers: Vec<u32>,
     last_flight_from: Option<Side>,
+    /// Whether what its records hold was opened, so that its version is that of what they hold.
+    is_opened: bool,
 }
 
 /// What nearly every message reads and changes, in one line of the processor's cache: a session's next message finds none of it there where sessions
@@ -65,6 +79,7 @@ struct Running {
     time_last_ns: i64,
     exchanges_complete: u64,
     stop: Stop,
+    opening: Handshake,
     /// Whether there was a message of the application.
     is_begun: bool,
     is_opening_seen: bool,
@@ -132,17 +147,24 @@ impl Session {
             ambiguous: 0,
             publishers: Vec::new(),
             last_flight_from: None,
+            is_opened: false,
         }
     }
 
     /// What its records hold is of `protocol`; where they were opened, what is known of the security protocol is its protection.
     pub(crate) fn carries(&mut self, protocol: &'static str, is_opened: bool) {
         self.row.protocol = protocol;
+        self.is_opened |= is_opened;
         if is_opened && self.row.security.get().is_none() {
-            let words: Vec<&str> = [self.row.version.get(), self.row.cipher_suite.get()].into_iter().flatten().collect();
-            let protection = words.join(" ");
-            self.row.security.set(&protection);
+            let version = self.row.version.get().map(str::to_owned);
+            self.keep_protection(version.as_deref());
         }
+    }
+
+    /// Writes down what protects the session's messages, as far as it is known.
+    fn keep_protection(&mut self, version: Option<&str>) {
+        let words = protection(version, self.row.cipher_suite.get());
+        keep_last(&mut self.row.security, Some(words.as_str()).filter(|words| !words.is_empty()));
     }
 
     /// Whether the chosen number of data messages has come, so that nothing more counts.
@@ -275,10 +297,15 @@ impl Session {
     fn learn(&mut self, count: &Count, from: Side) {
         if count.is.has(Is::HANDSHAKE) {
             self.learn_handshake(count, from);
-        } else if !count.is.has(Is::ENCRYPTED) && !self.running.is_begun {
-            self.running.is_begun = true;
-            self.row.time1_application_ns = Some(count.time_ns);
-            self.running.is_opening_seen = count.is.has(Is::OPENING);
+        } else {
+            if self.running.opening == Handshake::Answered && from == Side::Client {
+                self.running.opening = Handshake::Over;
+            }
+            if !count.is.has(Is::ENCRYPTED) && !self.running.is_begun {
+                self.running.is_begun = true;
+                self.row.time1_application_ns = Some(count.time_ns);
+                self.running.is_opening_seen = count.is.has(Is::OPENING);
+            }
         }
         if count.is.has(Is::OPENING) && !self.running.is_opening_seen && !self.running.is_data_seen {
             self.row.time1_application_ns = Some(count.time_ns);
@@ -287,16 +314,20 @@ impl Session {
         }
     }
 
-    /// Takes from a message what the session's row tells in words.
-    pub(crate) fn tells(&mut self, words: &Words, from: Side) {
+    /// Takes from a message, of the security protocol where `is_protection`, what the session's row tells in words.
+    pub(crate) fn tells(&mut self, words: &Words, from: Side, is_protection: bool) {
         if self.is_stopped() {
             return;
         }
         if let Some(version) = words.version {
-            self.row.version.set(version);
             keep_last(&mut self.row.cipher_suite, words.cipher_suite.as_deref());
             if from == Side::Server {
                 keep_last(&mut self.row.alpn, words.alpn.as_deref());
+            }
+            if is_protection && self.is_opened {
+                self.keep_protection(Some(version));
+            } else {
+                self.row.version.set(version);
             }
         }
         if let Some(protection) = words.protection {
@@ -320,12 +351,15 @@ impl Session {
     fn learn_handshake(&mut self, count: &Count, from: Side) {
         let first_ns = *self.row.time1_security_ns.get_or_insert(count.time_ns);
         self.row.handshake_bytes += count.parts.iter().map(|&part| u64::from(part)).sum::<u64>();
-        if !count.is.has(Is::OF_FLIGHT) {
+        if !count.is.has(Is::OF_FLIGHT) || self.running.opening == Handshake::Over {
             return;
         }
         if self.last_flight_from != Some(from) {
             self.row.handshake_flights += 1;
             self.last_flight_from = Some(from);
+        }
+        if self.row.handshake_flights > 1 {
+            self.running.opening = Handshake::Answered;
         }
         self.row.handshake_ns = Some(count.time_ns - first_ns);
     }
@@ -536,6 +570,11 @@ fn keep_first(known: &mut crate::schema::Text, told: Option<&str>) {
     if let (None, Some(told)) = (known.get(), told) {
         known.set(told);
     }
+}
+
+/// Version and cipher suite as one text.
+pub(super) fn protection(version: Option<&str>, cipher_suite: Option<&str>) -> String {
+    [version, cipher_suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn keep_last(known: &mut crate::schema::Text, told: Option<&str>) {

@@ -8,6 +8,7 @@ mod kinds;
 mod samples;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
+use counts::protection;
 pub use counts::{without_message, Choices, Session};
 pub use direction::Direction;
 pub use entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
@@ -18,6 +19,7 @@ use crate::arena::Arena;
 use crate::exchanges::{Event, Timing};
 use crate::message::Side;
 use crate::note::Notes;
+use crate::protocols;
 use crate::schema::{directions, kinds as kinds_table, sessions, timings};
 use crate::share::Part;
 
@@ -242,12 +244,13 @@ impl Session {
             Side::Server => "client",
         };
         if row.security.get().is_none() {
-            match (row.time1_security_ns, row.cipher_suite.get()) {
-                (None, _) => row.security.set("none"),
-                (Some(_), suite) => {
-                    let words = [row.version.get(), suite].into_iter().flatten().collect::<Vec<_>>().join(" ");
-                    row.security.set(&words);
-                }
+            let security = protocols::PROTOCOLS.iter().find(|known| known.is_security && known.name == row.protocol);
+            let words = protection(row.version.get(), row.cipher_suite.get());
+            match security {
+                None if row.time1_security_ns.is_none() => row.security.set("none"),
+                // its records tell no more where their handshake is not in the capture
+                Some(security) if words.is_empty() => row.security.set(&security.name.to_uppercase()),
+                _ => row.security.set(&words),
             }
         }
         row

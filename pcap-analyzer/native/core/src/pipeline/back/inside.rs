@@ -251,6 +251,14 @@ impl Back<'_> {
         rooms.books.of(conversation.session).into_iter().for_each(|session| session.carries(protocol.name, true));
     }
 
+    /// Another connection has begun between the same ports: what the last one carried is over.
+    pub(super) fn close_inside(&mut self, at: u32) {
+        let Self { rooms, conversations, .. } = self;
+        if let Some(conversation) = conversations.get_mut(at) {
+            std::mem::take(&mut conversation.inside).end(&mut rooms.exchanges);
+        }
+    }
+
     /// Cuts what the messages carry that were set aside while the packet was cut.
     #[inline]
     pub(super) fn open_sealed(&mut self, packet: &Packet, place: u32, at: u32) {

@@ -267,6 +267,10 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         self.talk(packet, place, at, |_, talk| datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk));
         self.note_connection_id(packet, place, at, bytes);
+        if std::mem::take(&mut self.rooms.begins_anew) {
+            self.close_inside(at);
+            self.look_inside(packet, at);
+        }
         self.open_sealed(packet, place, at);
     }
 

@@ -1,5 +1,5 @@
 //! Peers whose address changes while they talk (a NAT's new binding, another network): a connection ID in their records tells whose they are
-//! (RFC 9146 §6, RFC 9147 §9; trap 14).
+//! (RFC 9146 §6, RFC 9147 §9, RFC 9000 §9; trap 14).
 
 use super::Back;
 use crate::message::Side;

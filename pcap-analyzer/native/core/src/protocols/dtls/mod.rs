@@ -5,7 +5,7 @@
 //! One message is one record; a datagram may hold several. Bytes are shared out as in TLS (`tls/mod.rs`), and the same messages are the handshake's,
 //! with these differences:
 //! - Up to DTLS 1.2 records of epoch 1 and above are protected. The first protected record behind a side's ChangeCipherSpec is its Finished, also where
-//!   a connection ID hides its content type (RFC 9146 §4).
+//!   a connection ID hides its content type (RFC 9146 §4), which then takes a byte behind the content.
 //! - Records of DTLS 1.3 behind the ServerHello have the unified header (RFC 9147 §4), which hides content type and sequence number. The two bits
 //!   of their epoch tell handshake (2: kind "Handshake", variant "encrypted") from all else (kind "Application Data": data, ACK, tickets and alerts).
 //! - The length of connection IDs is learnt from the hellos; without those, a record with one is opaque behind its first byte.
@@ -100,8 +100,18 @@ struct Sender {
     changed_in: Option<u16>,
     /// Its next protected record is its Finished.
     is_finished_due: bool,
+    /// Its last record was its ChangeCipherSpec once more.
+    is_changed_again: bool,
     /// Length of its last encrypted handshake record.
     encrypted_handshake: Option<usize>,
+}
+
+impl Sender {
+    /// Whether a protected record of this length is its Finished where its type is hidden, or that once more.
+    fn is_finished(&mut self, length: usize) -> bool {
+        let is_again = std::mem::take(&mut self.is_changed_again) && self.encrypted_handshake == Some(length);
+        self.is_finished_due || is_again
+    }
 }
 
 impl Decoder for DtlsDecoder {
@@ -167,7 +177,10 @@ impl DtlsDecoder {
                 tls::is_all_security(message, header.len());
                 tls::show_alert(message, fragment);
             }
-            tls::ACK if header.epoch == 0 => tls::is_all_security(message, header.len()),
+            tls::ACK if header.epoch == 0 => {
+                tls::is_all_security(message, header.len());
+                message.facts.is_handshake = true;
+            }
             tls::APPLICATION_DATA => tls::protect(&self.association, message, header.size, length),
             _ => self.protected(header, from, message),
         }
@@ -177,8 +190,8 @@ impl DtlsDecoder {
     fn protected(&mut self, header: &Plain, from: Side, message: &mut Message) {
         let length = usize::from(header.length);
         let sender = self.sender(from);
-        let is_handshake = header.content_type == tls::HANDSHAKE || (header.content_type == tls::TLS12_CID && sender.is_finished_due);
-        if is_handshake {
+        let is_finished = sender.is_finished(length);
+        if header.content_type == tls::HANDSHAKE || (header.content_type == tls::TLS12_CID && is_finished) {
             let is_again = !sender.is_finished_due && sender.encrypted_handshake == Some(length);
             message.is_retransmission |= is_again;
             sender.is_finished_due = false;
@@ -202,6 +215,7 @@ impl DtlsDecoder {
         let is_again = sender.changed_in == Some(header.epoch);
         message.is_retransmission |= is_again;
         sender.is_finished_due |= !is_again;
+        sender.is_changed_again = is_again;
         sender.changed_in = Some(header.epoch);
     }
 

@@ -107,8 +107,34 @@ fn connection_ids_have_the_length_that_their_receiver_asked_for() {
 
     assert_eq!(("tls12_cid", ENCRYPTED_HANDSHAKE), (messages[4].kind, (messages[4].variant, messages[4].facts.is_handshake)));
     let data = &messages[7];
-    assert_eq!((Some("abcd"), "", 31, 11), (data.connection_id.get(), data.variant, data.security_bytes, data.opaque_bytes));
+    // 13 bytes of header, 2 of the ID, 8 of nonce, 1 of type, 8 of tag
+    assert_eq!((Some("abcd"), "", 32, 10), (data.connection_id.get(), data.variant, data.security_bytes, data.opaque_bytes));
+    assert_eq!(Some(10), data.plaintext_bytes);
     assert_eq!(("complete", Some(4)), (exchanges[0].outcome, exchanges[0].parts));
+}
+
+/// RFC 6347 §4.2.4: the flight once more, whose Finished is known by its place and its length; data of another length is none.
+#[test]
+fn a_finished_with_a_connection_id_is_known_when_it_is_sent_again() {
+    use Side::{Client, Server};
+    let flight = |number, finished| (Client, [record(20, 0, number, &[1]), numbered(25, 1, finished, &[0xab, 0xcd], &[0; 41])].concat());
+    let (messages, exchanges) = run(&[
+        (Client, hello(0, 0, b"", &[extension(54, &vector(1, b""))])),
+        (Server, record(22, 0, 0, &handshake(2, 0, &server_hello(0xfefd, b"", 0xc0a8, &[extension(54, &vector(1, &[0xab, 0xcd]))])))),
+        (Server, record(22, 0, 1, &handshake(14, 1, &[]))),
+        flight(1, 0),
+        flight(2, 1),
+        (Server, finished(2, 2)),
+        (Client, [record(20, 0, 3, &[1]), numbered(25, 1, 2, &[0xab, 0xcd], &[0; 27])].concat()),
+        (Client, numbered(25, 1, 3, &[0xab, 0xcd], &[0; 41])),
+    ]);
+
+    let again: Vec<usize> = (0..messages.len()).filter(|at| messages[*at].is_retransmission).collect();
+    assert_eq!(vec![5, 6, 9], again);
+    let is_handshake: Vec<bool> =
+        messages.iter().filter(|message| message.kind == "tls12_cid").map(|message| message.facts.is_handshake).collect();
+    assert_eq!(vec![true, true, false, false], is_handshake);
+    assert_eq!(("complete", 3), (exchanges[0].outcome, exchanges[0].retransmissions));
 }
 
 const ENCRYPTED_HANDSHAKE: (&str, bool) = ("encrypted", true);

@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 struct Open {
     exchange: ExchangeId,
     is_ended: [bool; 2],
+    is_answered: bool,
     is_error: bool,
 }
 
@@ -24,11 +25,13 @@ pub struct Streams {
 
 impl Pairing for Streams {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        match (message.kind, message.stream_id) {
-            ("SETTINGS" | "PING", _) => self.ask(message, from, at, exchanges),
+        let placement = match (message.kind, message.stream_id) {
+            // QUIC's PING is acknowledged as any packet is (RFC 9000 §19.2)
+            ("SETTINGS" | "PING", Some(_)) => self.ask(message, from, at, exchanges),
             (_, Some(stream_id)) if stream_id > 0 || message.kind == "STREAM" => self.of_stream(stream_id, message, from, at, exchanges),
-            _ => Placement::default(),
-        }
+            _ => Placement { is_data: message.payload_bytes > 0, ..Placement::default() },
+        };
+        Placement { is_retransmission: message.is_retransmission, ..placement }
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {
@@ -46,7 +49,7 @@ impl Open {
     /// How the exchange stands where the capture ends.
     fn outcome(&self) -> &'static str {
         match self.is_ended {
-            [true, false] => "unanswered",
+            [true, false] if !self.is_answered => "unanswered",
             _ => "open",
         }
     }
@@ -88,7 +91,7 @@ impl Streams {
             }
             Entry::Vacant(place) => {
                 let exchange = begin(message, from, at, exchanges);
-                place.insert(Open { exchange, is_ended: [false; 2], is_error: false });
+                place.insert(Open { exchange, is_ended: [false; 2], is_answered: false, is_error: false });
             }
         }
         self.go_on(stream_id, message, from, at, exchanges)
@@ -99,6 +102,7 @@ impl Streams {
         let exchange = open.exchange;
         if from == Side::Server && message.option_bytes > 0 && !message.variant.starts_with('1') {
             exchanges.respond(exchange, at);
+            open.is_answered = true;
             open.is_error |= message.variant.starts_with(['4', '5']);
         }
         let wants_rows = exchanges.wants_rows();

@@ -1,9 +1,10 @@
 //! The frames of QUIC's opened packets (RFC 9000 §19, RFC 9221), and HTTP/3 (RFC 9114) in its streams.
 //!
 //! One message is one frame. Byte columns: a frame's own bytes are header; of STREAM frames that carry HTTP/3, its frame headers and stream types are
-//! header too, field sections as QPACK (RFC 9204) has compressed them are option, DATA is payload. A stream's bytes that come out of order, or again,
-//! are opaque: where HTTP/3's frames begin in them is not known.
+//! header too, field sections as QPACK (RFC 9204) has compressed them are option, DATA is payload. Of an application of its own all that a stream or a
+//! DATAGRAM frame carries is payload. Bytes that come again are opaque, and those that come early as far as `stream.rs` says.
 
+use super::stream::{self, Arrival, Half};
 use super::varint;
 use crate::bytes::{Cursor, Short};
 use crate::message::{Message, Side};
@@ -43,7 +44,7 @@ enum Field {
 use Field::{Bytes, Data, Int, ShortData};
 
 /// First and last type, name, fields. ACK's ranges and STREAM's data are read by themselves.
-const TYPES: [(u64, u64, &str, &[Field]); 21] = [
+const TYPES: [(u64, u64, &str, &[Field]); 20] = [
     (0x01, 0x01, "PING", &[]),
     (0x04, 0x04, "RESET_STREAM", &[Int, Int, Int]),
     (0x05, 0x05, "STOP_SENDING", &[Int, Int]),
@@ -62,38 +63,30 @@ const TYPES: [(u64, u64, &str, &[Field]); 21] = [
     (0x1c, 0x1c, "CONNECTION_CLOSE", &[Int, Int, Data]),
     (0x1d, 0x1d, "CONNECTION_CLOSE", &[Int, Data]),
     (0x1e, 0x1e, "HANDSHAKE_DONE", &[]),
-    (0x31, 0x31, "DATAGRAM", &[Data]),
     (0xaf, 0xaf, "ACK_FREQUENCY", &[Int, Int, Int, Int]),
     (0x1f, 0x1f, "IMMEDIATE_ACK", &[]),
 ];
 const ACK: u64 = 0x02;
 const ACK_ECN: u64 = 0x03;
 const DATAGRAM: u64 = 0x30;
+const DATAGRAM_WITH_LENGTH: u64 = 0x31;
 
-/// RFC 9114 §7.2
-const H3_TYPES: [(u64, &str); 7] =
-    [(0, "DATA"), (1, "HEADERS"), (3, "CANCEL_PUSH"), (4, "SETTINGS"), (5, "PUSH_PROMISE"), (7, "GOAWAY"), (0xd, "MAX_PUSH_ID")];
-/// RFC 9114 §6.2, RFC 9204 §4.2
-const H3_STREAMS: [(u64, &str); 4] = [(0, "control"), (1, "push"), (2, "QPACK encoder"), (3, "QPACK decoder")];
+/// Most bytes of a connection that are kept because they came before others.
+const MOST_EARLY: usize = 1 << 20;
 
-/// One side of a stream, as far as it has come in order.
-#[derive(Debug, Default)]
-struct Half {
-    offset: u64,
-    /// Of a unidirectional stream, once it has told.
-    stream_type: Option<u64>,
-    /// Type of the HTTP/3 frame that the next byte belongs to, and its bytes that are still to come.
-    frame_type: u64,
-    left: u64,
-    /// The start of a frame's header that a STREAM frame has cut.
-    begun: Vec<u8>,
-    /// Whether bytes are missing, so that frames are not found any more.
-    is_lost: bool,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Frames {
     halves: [FxHashMap<u64, Half>; 2],
+    /// Whether the streams carry HTTP/3, once one has told.
+    is_http3: Option<bool>,
+    /// Bytes that may still be kept.
+    room: usize,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { halves: Default::default(), is_http3: None, room: MOST_EARLY }
+    }
 }
 
 impl Decoder for Frames {
@@ -124,7 +117,7 @@ impl Frames {
             0 => return Ok(padding(input, message).max(cursor.offset())),
             ACK | ACK_ECN => ack(&mut cursor, kind)?,
             0x08..=0x0f => return self.stream(&mut cursor, kind, from, message),
-            DATAGRAM => datagram(&mut cursor, message),
+            DATAGRAM | DATAGRAM_WITH_LENGTH => datagram(&mut cursor, kind, message)?,
             _ => fields(&mut cursor, kind)?,
         };
         Ok(cursor.offset())
@@ -139,94 +132,26 @@ impl Frames {
         let data = cursor.take(length)?;
         message.row.kind = "STREAM";
         message.row.stream_id = Some(stream_id);
-        message.facts.is_end_of_stream = kind & 0x01 != 0;
-        let halves = self.halves.get_mut(from.index());
-        if let Some(half) = halves.map(|halves| halves.entry(stream_id).or_default()) {
-            half.take(stream_id, offset, data, start, message);
-        }
+        self.take(&Arrival { stream_id, offset, data, start, is_last: kind & 0x01 != 0 }, from, message);
         Ok(cursor.offset())
     }
-}
 
-impl Half {
-    fn take(&mut self, stream_id: u64, offset: u64, data: &[u8], start: usize, message: &mut Message) {
-        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        if offset < self.offset {
-            message.row.opaque_bytes = len;
-            message.row.is_retransmission = true;
-            return;
+    fn take(&mut self, arrival: &Arrival<'_>, from: Side, message: &mut Message) {
+        if self.is_http3.is_none() && arrival.offset == 0 {
+            self.is_http3 = stream::is_http3(arrival.stream_id, arrival.data);
         }
-        self.is_lost |= offset > self.offset;
-        self.offset = offset + u64::from(len);
-        if self.is_lost {
-            message.row.opaque_bytes = len;
-            return;
+        let is_http3 = self.is_http3.unwrap_or(true);
+        let begin = if is_http3 { Half::default } else { Half::of_application };
+        if let Some(halves) = self.halves.get_mut(from.index()) {
+            halves.entry(arrival.stream_id).or_insert_with(begin).take(arrival, &mut self.room, message);
         }
-        let mut at = 0;
-        let is_one_way = stream_id & 0x02 != 0;
-        if is_one_way && self.stream_type.is_none() {
-            let mut cursor = Cursor::new(data);
-            self.stream_type = varint(&mut cursor).ok();
-            at = cursor.offset();
-        }
-        let known = H3_STREAMS.iter().find(|(number, _)| Some(*number) == self.stream_type).map(|(_, name)| *name);
-        match (is_one_way, known) {
-            (true, Some("control")) | (false, _) => self.frames(data, at, start, message),
-            (true, known) => message.row.variant = known.unwrap_or(""),
-        }
-        message.other_protocol = Some("http3");
-        message.facts.version = Some("HTTP/3");
-    }
-
-    /// RFC 9114 §7.1
-    fn frames(&mut self, data: &[u8], mut at: usize, start: usize, message: &mut Message) {
-        while at < data.len() {
-            if self.left == 0 {
-                let Some(next) = self.header(data, at) else { return };
-                at = next;
-                show_frame(self.frame_type, message);
-                continue;
-            }
-            let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(data.len() - at);
-            let bytes = u32::try_from(here).unwrap_or(u32::MAX);
-            match self.frame_type {
-                0 => {
-                    message.row.payload_bytes += bytes;
-                    message.payload_range = start + at..start + at + here;
-                }
-                1 | 5 => message.row.option_bytes += bytes,
-                _ => {}
-            }
-            if message.row.variant.is_empty() {
-                show_frame(self.frame_type, message);
-            }
-            at += here;
-            self.left -= here as u64;
+        if is_http3 {
+            message.other_protocol = Some("http3");
+            message.facts.version = Some("HTTP/3");
+        } else {
+            message.facts.is_opening = true;
         }
     }
-
-    /// Reads a frame's header; none where the rest of it comes with the next STREAM frame.
-    fn header(&mut self, data: &[u8], at: usize) -> Option<usize> {
-        let begun = self.begun.len();
-        let mut bytes = std::mem::take(&mut self.begun);
-        bytes.extend_from_slice(data.get(at..).unwrap_or(&[]).get(..16.min(data.len() - at)).unwrap_or(&[]));
-        let mut cursor = Cursor::new(&bytes);
-        if let (Ok(frame_type), Ok(left)) = (varint(&mut cursor), varint(&mut cursor)) {
-            (self.frame_type, self.left) = (frame_type, left);
-            return Some(at + cursor.offset() - begun.min(cursor.offset()));
-        }
-        self.begun = bytes;
-        None
-    }
-}
-
-/// The first frame names the message, unless data or a field section follow.
-fn show_frame(frame_type: u64, message: &mut Message) {
-    let name = H3_TYPES.iter().find(|(number, _)| *number == frame_type).map_or("", |(_, name)| *name);
-    if message.row.variant.is_empty() || name == "DATA" {
-        message.row.variant = name;
-    }
-    message.facts.is_opening |= name == "HEADERS";
 }
 
 /// A run of PADDING frames.
@@ -251,12 +176,15 @@ fn ack(cursor: &mut Cursor<'_>, kind: u64) -> Result<&'static str, Short> {
     Ok("ACK")
 }
 
-/// RFC 9221 §4, without a length: to the packet's end.
-fn datagram(cursor: &mut Cursor<'_>, message: &mut Message) -> &'static str {
-    let bytes = cursor.rest().len();
-    message.row.payload_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let _ = cursor.take(bytes);
-    "DATAGRAM"
+/// RFC 9221 §4: without a length, to the packet's end.
+fn datagram(cursor: &mut Cursor<'_>, kind: u64, message: &mut Message) -> Result<&'static str, Short> {
+    let length = if kind == DATAGRAM { None } else { Some(usize::try_from(varint(cursor)?).unwrap_or(usize::MAX)) };
+    let start = cursor.offset();
+    let data = cursor.take(length.unwrap_or(cursor.rest().len()))?;
+    message.row.payload_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    message.payload_range = start..cursor.offset();
+    message.facts.is_opening = true;
+    Ok("DATAGRAM")
 }
 
 fn fields(cursor: &mut Cursor<'_>, kind: u64) -> Result<&'static str, Short> {
@@ -305,15 +233,81 @@ mod tests {
         assert_eq!((4, 0, 3, true), (rest.header_bytes, rest.option_bytes, rest.payload_bytes, rest.facts.is_end_of_stream));
     }
 
-    #[test]
-    fn what_comes_again_or_behind_a_gap_is_opaque() {
-        let mut frames = Frames::default();
-        let (_, _) = decode(&mut frames, &[0x0a, 0x00, 0x02, 0x00, 0x05], Side::Client);
-        let (_, again) = decode(&mut frames, &[0x0a, 0x00, 0x02, 0x00, 0x05], Side::Client);
-        let (_, later) = decode(&mut frames, &[0x0e, 0x00, 0x04, 0x01, b'0'], Side::Client);
+    /// A STREAM frame with offset and length (RFC 9000 §19.8), ended where `is_last`.
+    fn stream(stream_id: u8, offset: u8, data: &[u8], is_last: bool) -> Vec<u8> {
+        [&[0x0e | u8::from(is_last), stream_id, offset, data.len() as u8][..], data].concat()
+    }
 
-        assert_eq!((2, true), (again.opaque_bytes, again.is_retransmission));
-        assert_eq!((1, 0), (later.opaque_bytes, later.payload_bytes));
+    /// Header, option, payload and opaque bytes of each frame, whether it came again and whether it ends its stream.
+    fn parts(frames: &[Vec<u8>], from: Side) -> Vec<([u32; 4], bool, bool)> {
+        let mut decoder = Frames::default();
+        let each = frames.iter().map(|bytes| {
+            let (step, row) = decode(&mut decoder, bytes, from);
+            assert_eq!(Step::Message { len: bytes.len() }, step);
+            let parts = [row.header_bytes, row.option_bytes, row.payload_bytes, row.opaque_bytes];
+            (parts, row.is_retransmission, row.facts.is_end_of_stream)
+        });
+        each.collect()
+    }
+
+    /// HEADERS of 2 bytes, DATA of 6: HTTP/3's own headers are 4 of the 12 bytes.
+    const RESPONSE: &[u8] = &[1, 2, 0xaa, 0xbb, 0, 6, b'a', b'b', b'c', b'd', b'e', b'f'];
+
+    #[test]
+    fn data_behind_a_hole_in_data_is_data_and_so_is_what_fills_it() {
+        let [start, hole, end] = [&RESPONSE[..8], &RESPONSE[8..10], &RESPONSE[10..]];
+        let frames = [stream(0, 0, start, false), stream(0, 10, end, true), stream(0, 8, hole, false), stream(0, 8, hole, false)];
+
+        let expected =
+            [([8, 2, 2, 0], false, false), ([4, 0, 2, 0], false, false), ([4, 0, 2, 0], false, true), ([4, 0, 0, 2], true, true)];
+        assert_eq!(expected.as_slice(), parts(&frames, Side::Server));
+    }
+
+    #[test]
+    fn frames_are_found_again_behind_a_hole_that_was_filled() {
+        let more = [0, 3, b'x', b'y', b'z'];
+        let frames = [stream(0, 5, &RESPONSE[5..], false), stream(0, 0, &RESPONSE[..5], false), stream(0, 12, &more, true)];
+        assert!(decode(&mut Frames::default(), &frames[0], Side::Server).1.facts.is_ahead);
+
+        let expected = [([4, 0, 0, 7], false, false), ([7, 2, 0, 0], false, false), ([6, 0, 3, 0], false, true)];
+        assert_eq!(expected.as_slice(), parts(&frames, Side::Server));
+    }
+
+    #[test]
+    fn what_comes_again_with_more_brings_the_rest() {
+        let frames = [stream(0, 0, &RESPONSE[..8], false), stream(0, 6, &RESPONSE[6..], true)];
+
+        assert_eq!([([8, 2, 2, 0], false, false), ([4, 0, 4, 2], false, true)].as_slice(), parts(&frames, Side::Server));
+    }
+
+    /// An MQTT CONNECT (MQTT 5 §3.1) is no HEADERS frame: stream and datagrams are the application's.
+    #[test]
+    fn streams_of_other_applications_are_payload() {
+        let mut frames = Frames::default();
+        let (_, connect) = decode(&mut frames, &stream(0, 0, &[0x10, 0x02, 1, 2], false), Side::Client);
+        let (_, connack) = decode(&mut frames, &stream(0, 0, &[0x01, 0x02, 0, 0], false), Side::Server);
+        let (step, datagram) = decode(&mut frames, &[0x31, 0x02, 9, 9, 0x01], Side::Client);
+
+        for message in [&connect, &connack] {
+            assert_eq!((4, 4, None, None), (message.header_bytes, message.payload_bytes, message.other_protocol, message.facts.version));
+        }
+        assert_eq!((Step::Message { len: 4 }, 2, 2), (step, datagram.header_bytes, datagram.payload_bytes));
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_stream_tell_http3() {
+        let told: [(u64, &[u8], Option<bool>); 7] = [
+            (0, &[0x01, 0x10], Some(true)),
+            (0, &[0x00, 0x2b], Some(false)),
+            (0, b"GET /", Some(false)),
+            (2, &[0x00, 0x04, 0x00], Some(true)),
+            (2, &[0x02], None),
+            (6, &[0x21, 0x00], None),
+            (1, &[0x01], Some(false)),
+        ];
+        for (stream_id, bytes, expected) in told {
+            assert_eq!(expected, stream::is_http3(stream_id, bytes), "{stream_id} {bytes:?}");
+        }
     }
 
     #[test]

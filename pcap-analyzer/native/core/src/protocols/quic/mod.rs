@@ -2,8 +2,11 @@
 //!
 //! One message is one packet. Byte columns: its header up to the packet number is header, the tag of 16 bytes (RFC 9001 §5.3) is security, all between is
 //! opaque, the packet number among it, whose length is protected. What packets of the application hold, once opened, is of the row `quic_frames`.
+//!
+//! A client whose address changes is known by its packets' connection ID (RFC 9000 §9), unless it takes a new one that only opened packets tell.
 
 pub(super) mod frames;
+mod stream;
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Port, Protocol, Step};
 use crate::bytes::{Cursor, Short};
@@ -20,7 +23,7 @@ pub const QUIC: Protocol = Protocol {
     carries: Some("quic_frames"),
     ports: &[Port::Udp(443), Port::Udp(4433)],
     probe,
-    connection_id: None,
+    connection_id: Some(connection_id),
     decoder: |_| Box::<Quic>::default(),
     pairing: || Box::<Handshakes>::default(),
     wireshark: &[("quic.long.packet_type", "kind")],
@@ -44,48 +47,48 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Short> {
     Ok(value)
 }
 
+/// The receiver's connection ID stands behind the first byte of a short header, and behind version and length in a long one (RFC 8999 §5).
+fn connection_id(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(if bytes.first()? & 0x80 == 0 { 1 } else { 6 }..)
+}
+
 /// A packet's header as far as it is not protected.
-#[derive(Debug, Clone, Copy)]
-struct Header {
+#[derive(Debug, Clone, Copy, Default)]
+struct Header<'a> {
     kind: &'static str,
     version: Option<u32>,
     /// Bytes up to the packet number.
     bytes: usize,
     /// Bytes of the whole packet; none where it goes to the datagram's end.
     packet_bytes: Option<usize>,
-    /// Length of the sender's own connection ID, where the header tells it.
-    source_id_bytes: Option<u8>,
+    /// The sender's own connection ID, where the header tells it.
+    source_id: Option<&'a [u8]>,
+    /// The receiver's, in a short header.
+    destination_id: &'a [u8],
     is_protected: bool,
 }
 
-impl Header {
-    /// `id_bytes`: length of the connection IDs that the receiver chose. Bytes without the fixed bit (RFC 9000 §17.3.1) fill the datagram up.
-    fn read(bytes: &[u8], id_bytes: usize) -> Result<Self, Short> {
+impl<'a> Header<'a> {
+    /// `id_bytes`: length of the connection IDs that the receiver chose. Behind another packet, bytes without the fixed bit (RFC 9000 §17.3.1) fill the
+    /// datagram up; at its start they are a packet whose sender has cleared it (RFC 9287).
+    fn read(bytes: &'a [u8], id_bytes: usize, is_behind_another: bool) -> Result<Self, Short> {
         let mut cursor = Cursor::new(bytes);
         let first = cursor.u8()?;
-        if first & 0xc0 == 0 {
+        if first & 0xc0 == 0 && is_behind_another {
             let bytes = bytes.len();
-            return Ok(Self { kind: "Padding", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: false });
+            return Ok(Self { kind: "Padding", bytes, ..Self::default() });
         }
         if first & 0x80 == 0 {
-            cursor.take(id_bytes)?;
-            let bytes = cursor.offset();
-            return Ok(Self { kind: "1-RTT", version: None, bytes, packet_bytes: None, source_id_bytes: None, is_protected: true });
+            let destination_id = cursor.take(id_bytes)?;
+            return Ok(Self { kind: "1-RTT", bytes: cursor.offset(), destination_id, is_protected: true, ..Self::default() });
         }
         let version = cursor.u32()?;
         let destination = cursor.u8()?;
         cursor.take(destination.into())?;
-        let source = cursor.u8()?;
-        cursor.take(source.into())?;
+        let source_bytes = cursor.u8()?;
+        let source_id = cursor.take(source_bytes.into())?;
         let kind = if version == 0 { "Version Negotiation" } else { long_kind(first, version) };
-        let mut header = Self {
-            kind,
-            version: Some(version),
-            bytes: bytes.len(),
-            packet_bytes: None,
-            source_id_bytes: Some(source),
-            is_protected: false,
-        };
+        let mut header = Self { kind, version: Some(version), bytes: bytes.len(), source_id: Some(source_id), ..Self::default() };
         if kind == "Version Negotiation" || kind == "Retry" {
             return Ok(header);
         }
@@ -112,12 +115,19 @@ struct Quic {
     /// Lengths of the connection IDs that each side chose, which the other puts into its packets.
     id_bytes: [usize; 2],
     version: Option<u32>,
+    /// What the last packet left of its datagram.
+    rest: usize,
+    /// The connection ID that the client chose for itself.
+    client_id: Vec<u8>,
+    /// The connection ID that each side put into its last packet of the application.
+    told: [Vec<u8>; 2],
 }
 
 impl Decoder for Quic {
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
         let id_bytes = self.id_bytes.get(from.peer().index()).copied().unwrap_or(0);
-        let header = match Header::read(input.bytes, id_bytes) {
+        let is_behind_another = std::mem::take(&mut self.rest) == input.wire_bytes;
+        let header = match Header::read(input.bytes, id_bytes, is_behind_another) {
             Ok(header) => header,
             Err(short) if input.bytes.len() < input.wire_bytes => return Step::NeedMore { at_least: short.needed },
             Err(short) => {
@@ -130,23 +140,45 @@ impl Decoder for Quic {
             let why = Malformed { offset: header.bytes, field: "Length runs past its datagram", section: "RFC 9000 §17.2" };
             return Step::Malformed { len: input.wire_bytes, why };
         }
+        self.rest = input.wire_bytes - len;
+        message.facts.begins_anew = self.begins_anew(&header, from);
         self.learn(&header, from);
         show(&header, len, message);
+        self.show_id(header.destination_id, from, message);
         message.facts.version = VERSIONS.iter().find(|(number, _)| Some(*number) == self.version).map(|(_, name)| *name);
         Step::Message { len }
     }
 }
 
 impl Quic {
-    fn learn(&mut self, header: &Header, from: Side) {
-        if let (Some(bytes), Some(mine)) = (header.source_id_bytes, self.id_bytes.get_mut(from.index())) {
-            *mine = bytes.into();
+    /// Whether the client begins another connection from the same port: within one it keeps the ID that its first Initial packet tells (RFC 9000 §7.2).
+    fn begins_anew(&mut self, header: &Header<'_>, from: Side) -> bool {
+        let Some(id) = header.source_id.filter(|id| header.kind == "Initial" && from == Side::Client && *id != self.client_id) else {
+            return false;
+        };
+        !std::mem::replace(&mut self.client_id, id.to_vec()).is_empty()
+    }
+
+    /// Shows the connection ID of a packet of the application; for sums where it is another than before.
+    fn show_id(&mut self, id: &[u8], from: Side, message: &mut Message) {
+        let Some(told) = self.told.get_mut(from.index()).filter(|_| !id.is_empty()) else { return };
+        if *told != id {
+            *told = id.to_vec();
+        } else if !message.wants_text {
+            return;
+        }
+        message.row.connection_id.set_hex(id);
+    }
+
+    fn learn(&mut self, header: &Header<'_>, from: Side) {
+        if let (Some(id), Some(mine)) = (header.source_id, self.id_bytes.get_mut(from.index())) {
+            *mine = id.len();
         }
         self.version = header.version.filter(|&version| version != 0).or(self.version);
     }
 }
 
-fn show(header: &Header, len: usize, message: &mut Message) {
+fn show(header: &Header<'_>, len: usize, message: &mut Message) {
     let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     let protected = len - header.bytes.min(len);
     let tag = if header.is_protected { TAG.min(protected) } else { 0 };
@@ -155,24 +187,28 @@ fn show(header: &Header, len: usize, message: &mut Message) {
     message.row.security_bytes = count(tag);
     message.row.opaque_bytes = count(protected - tag);
     message.fragment_bytes = if header.is_protected { count(protected) } else { 0 };
-    message.facts.is_handshake = !matches!(header.kind, "1-RTT" | "0-RTT" | "Padding");
-    message.facts.is_of_flight = message.facts.is_handshake;
+    // datagrams are filled up for the handshake's sake (RFC 9000 §14.1); behind a packet of the application nothing can stand
+    message.facts.is_handshake = !matches!(header.kind, "1-RTT" | "0-RTT");
+    message.facts.is_of_flight = message.facts.is_handshake && header.kind != "Padding";
     message.facts.is_encrypted = header.is_protected;
 }
 
-/// A long header of a known version with connection IDs of possible lengths (RFC 8999 §5.1). A client's first datagram has 1,200 bytes (RFC 9000 §14.1).
+/// A long header of a known version, or one that asks for a list of those (RFC 9000 §15), with connection IDs of possible lengths (RFC 8999 §5.1). A
+/// client's first datagram has 1,200 bytes (RFC 9000 §14.1).
 fn probe(bytes: &[u8]) -> Likely {
     let [first, v1, v2, v3, v4, destination, ..] = *bytes else { return Likely::No };
     let version = u32::from_be_bytes([v1, v2, v3, v4]);
-    let is_known = VERSIONS.iter().any(|(number, _)| *number == version) || version >> 8 == 0x00ff_0000;
+    let is_known =
+        VERSIONS.iter().any(|(number, _)| *number == version) || version >> 8 == 0x00ff_0000 || version & 0x0f0f_0f0f == 0x0a0a_0a0a;
     match first >> 6 {
-        0b11 if is_known && destination <= MOST_ID && Header::read(bytes, 0).is_ok() => Likely::Yes,
+        0b11 if is_known && destination <= MOST_ID && Header::read(bytes, 0, false).is_ok() => Likely::Yes,
         0b01 => Likely::Maybe,
         _ => Likely::No,
     }
 }
 
-/// The handshake as one exchange: from the client's first Initial to the first packet of the application that the client sends (RFC 9001 §4.1.2).
+/// The handshake as one exchange: from the client's first Initial to the first packet of the application that the client sends (RFC 9001 §4.1.2). The
+/// acknowledgement is the server's first packet, other than Retry and Version Negotiation, which only ask for another Initial.
 #[derive(Debug, Default)]
 struct Handshakes {
     open: Option<ExchangeId>,
@@ -181,6 +217,10 @@ struct Handshakes {
 
 impl Pairing for Handshakes {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        if message.facts.begins_anew {
+            self.end(exchanges);
+            self.is_over = false;
+        }
         let exchange = if message.facts.is_handshake { self.handshake(message, from, at, exchanges) } else { None };
         if message.kind == "1-RTT" && from == Side::Client {
             self.complete(at, exchanges);
@@ -205,7 +245,7 @@ impl Handshakes {
             return self.open;
         };
         exchanges.join(exchange, message, at);
-        if from == Side::Server {
+        if from == Side::Server && !matches!(message.kind, "Retry" | "Version Negotiation") {
             exchanges.acknowledge(exchange, at);
         }
         Some(exchange)
@@ -238,6 +278,55 @@ mod tests {
         assert_eq!(Step::Message { len: 1200 }, step);
         assert_eq!(("Initial", 18, 16, 1166), (message.kind, message.header_bytes, message.security_bytes, message.opaque_bytes));
         assert_eq!((Some("QUIC v1"), Likely::Yes), (message.facts.version, probe(INITIAL)));
+    }
+
+    /// A datagram's packets: kind, header bytes, whether it is of the handshake and of its flights.
+    fn packets(quic: &mut Quic, from: Side, mut datagram: &[u8]) -> Vec<(&'static str, u32, bool, bool)> {
+        let mut found = Vec::new();
+        while !datagram.is_empty() {
+            let mut message = Message::default();
+            let Step::Message { len } = quic.next(Input::whole(datagram), from, &mut message) else { return found };
+            found.push((message.kind, message.header_bytes, message.facts.is_handshake, message.facts.is_of_flight));
+            datagram = &datagram[len..];
+        }
+        found
+    }
+
+    /// RFC 9000 §12.2: behind a packet zeros are padding, for the handshake; RFC 9287 §3: at a datagram's start they may be a packet of the application.
+    #[test]
+    fn a_cleared_fixed_bit_is_padding_only_behind_another_packet() {
+        let long = |first: u8, id: &[u8]| [&[first, 0, 0, 0, 1, 0, id.len() as u8][..], id, &[0, 0x14], &[9; 20]].concat();
+        let mut quic = Quic::default();
+
+        let first = packets(&mut quic, Side::Server, &[long(0xc0, &[7, 7]), vec![0; 30]].concat());
+        assert_eq!(vec![("Initial", 11, true, true), ("Padding", 30, true, false)], first);
+        assert_eq!(vec![("1-RTT", 3, false, false)], packets(&mut quic, Side::Client, &[[0x00, 7, 7].as_slice(), &[9; 27]].concat()));
+    }
+
+    /// RFC 9000 §15: a reserved version asks the server which it speaks.
+    #[test]
+    fn a_reserved_version_is_quic() {
+        let mut reserved = INITIAL.to_vec();
+        reserved[1..5].copy_from_slice(&[0x1a, 0x2a, 0x3a, 0x4a]);
+        assert_eq!(Likely::Yes, probe(&reserved));
+        reserved[1..5].copy_from_slice(b"Q046");
+        assert_eq!(Likely::No, probe(&reserved));
+    }
+
+    /// RFC 9000 §7.2: the client's ID stays the same for a connection, whose Initial packets may come again.
+    #[test]
+    fn another_id_of_the_client_begins_another_connection() {
+        let initial = |id: u8| [&[0xc0, 0, 0, 0, 1, 1, 9, 2, id, id, 0, 0x14][..], &[9; 20]].concat();
+        let mut quic = Quic::default();
+        let mut anew = |from, id| {
+            let mut message = Message::default();
+            quic.next(Input::whole(&initial(id)), from, &mut message);
+            message.facts.begins_anew
+        };
+
+        use Side::{Client, Server};
+        let told = [(Client, 1), (Server, 5), (Client, 1), (Client, 2), (Server, 6), (Client, 2)].map(|(from, id)| anew(from, id));
+        assert_eq!([false, false, false, true, false, false], told);
     }
 
     #[test]

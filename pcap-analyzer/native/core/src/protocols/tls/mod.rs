@@ -8,10 +8,11 @@
 //!
 //! Records that hide their handshake messages have the variant "encrypted". Up to TLS 1.2 those are the handshake records behind ChangeCipherSpec. In
 //! TLS 1.3 handshake messages look like application data, and these are taken for the handshake: the server's records from its ServerHello on until
-//! the client has answered, and the client's records up to the first that has the size of a Finished (with JDK's 16 bytes of padding or none), at most
-//! until the server speaks again. A server's data ahead of the client's Finished, and early data behind the ServerHello, are so counted as handshake;
-//! NewSessionTicket and KeyUpdate cannot be told from data and count as such.
+//! the client has answered, and the client's records as long as they have sizes of its last flight (`flight.rs`), at most until the server speaks
+//! again. A server's data ahead of the client's Finished, and early data behind the ServerHello, are so counted as handshake; NewSessionTicket and
+//! KeyUpdate cannot be told from data and count as such.
 
+mod flight;
 mod handshake;
 mod names;
 mod pairing;
@@ -84,9 +85,6 @@ const HEADER: usize = 5;
 /// Most bytes of a fragment: 2^14 of content, 1,024 of compression, 1,024 of protection (RFC 5246 §6.2.3).
 const MOST: u16 = (1 << 14) + 2048;
 
-/// JDK's TLS 1.3 pads each record with so many bytes.
-const JDK_PADDING: usize = 16;
-
 /// A record's header.
 #[derive(Debug, Clone, Copy)]
 struct Header {
@@ -154,7 +152,7 @@ fn sslv2_client_hello(bytes: &[u8]) -> Option<usize> {
 enum Hidden {
     /// The server's, and the client's first.
     ServerFlight,
-    /// The client's, until a Finished or the server's next record.
+    /// The client's, until its flight ends or the server's next record.
     ClientFlight,
     /// None.
     Over,
@@ -164,6 +162,8 @@ struct TlsDecoder {
     association: Association,
     reassembly: [Reassembly; 2],
     hidden: Hidden,
+    /// Whether the client has sent data ahead of the ServerHello.
+    has_early_data: bool,
     is_started: bool,
 }
 
@@ -210,6 +210,7 @@ impl TlsDecoder {
             association: Association::new(false),
             reassembly: [Reassembly::default(), Reassembly::default()],
             hidden: Hidden::Over,
+            has_early_data: false,
             is_started: false,
         }
     }
@@ -269,6 +270,7 @@ impl TlsDecoder {
             return protect_handshake(&self.association, message, HEADER, length);
         }
         protect(&self.association, message, HEADER, length);
+        self.has_early_data |= from == Side::Client && self.association.agreement.is_none();
         if !self.association.has_begun() {
             message.facts.version = Version::from_number(header.version).filter(|version| version.is_told_by_records()).map(Version::name);
         }
@@ -279,16 +281,25 @@ impl TlsDecoder {
         match (self.hidden, from) {
             (Hidden::ServerFlight, Side::Server) => true,
             (Hidden::ServerFlight | Hidden::ClientFlight, Side::Client) => {
-                let finished = self.association.agreement.and_then(|agreement| agreement.finished_fragment());
-                let is_finished = finished.is_some_and(|finished| length == finished || length == finished + JDK_PADDING);
-                self.hidden = if is_finished { Hidden::Over } else { Hidden::ClientFlight };
-                true
+                let part = self.part_of_clients_flight(length);
+                self.hidden = if part == Some(flight::Part::Inner) { Hidden::ClientFlight } else { Hidden::Over };
+                part.is_some()
             }
             _ => {
                 self.hidden = Hidden::Over;
                 false
             }
         }
+    }
+
+    /// What a record of the client may be of its last flight; anything where its content's size is not known, and in early data's company.
+    fn part_of_clients_flight(&self, length: usize) -> Option<flight::Part> {
+        let agreement = self.association.agreement?;
+        let (Some(content), Some(finished)) = (agreement.content_bytes(length), agreement.finished_bytes()) else {
+            return Some(flight::Part::Inner);
+        };
+        let part = if self.hidden == Hidden::ServerFlight { flight::first(content, finished) } else { flight::later(content, finished) };
+        part.or(self.has_early_data.then_some(flight::Part::Inner))
     }
 
     fn handshake(&mut self, header: &Header, fragment: &[u8], from: Side, message: &mut Message) {

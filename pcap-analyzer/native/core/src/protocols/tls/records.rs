@@ -20,6 +20,8 @@ pub fn is_all_security(message: &mut Message, len: usize) {
 #[inline]
 pub fn protect(association: &Association, message: &mut Message, header: usize, fragment: usize) {
     let content = association.agreement.and_then(|agreement| agreement.content_bytes(fragment));
+    // with a connection ID, the record's own content type stands behind its content (RFC 9146 §4)
+    let content = if message.content_type == Some(names::TLS12_CID) { content.and_then(|bytes| bytes.checked_sub(1)) } else { content };
     message.facts.is_encrypted = association.agreement.is_none_or(|agreement| agreement.is_encrypted());
     message.plaintext_bytes = content.map(count);
     message.fragment_bytes = count(fragment);
@@ -38,14 +40,15 @@ pub fn protect_handshake(association: &Association, message: &mut Message, heade
 }
 
 /// A record of TLS 1.3 that looks like application data and was opened: it is of another content type (RFC 8446 §5.2), a ticket or an alert as a rule.
+/// As up to TLS 1.2, a protected alert is none of the handshake.
 pub fn show_hidden(message: &mut Message, number: u8) {
     let bytes = message.security_bytes + message.opaque_bytes;
     is_all_security(message, bytes as usize);
     message.opaque_bytes = 0;
     message.kind = names::content_type(number).unwrap_or("Application Data");
     message.variant = names::ENCRYPTED;
-    message.facts.is_encrypted = false;
-    message.facts.is_handshake = true;
+    message.facts.is_handshake = number == names::HANDSHAKE;
+    message.facts.is_encrypted = !message.facts.is_handshake;
 }
 
 /// The record holds handshake messages.

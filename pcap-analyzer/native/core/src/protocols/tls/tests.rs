@@ -130,6 +130,22 @@ fn tls_1_3_counts_records_up_to_the_clients_finished_as_handshake() {
     assert_eq!(("complete", Some(3), Some(1000), Some(4000)), (exchange.outcome, exchange.parts, exchange.ack_rtt_ns, exchange.rtt_ns));
 }
 
+/// What rustls sends with a client certificate: the whole flight in one record, and behind it a CONNECT of 26 bytes; then the same with the flight lost.
+#[test]
+fn data_behind_a_flight_in_one_record_is_data() {
+    use Side::{Client, Server};
+    let server = || [record(22, &handshake(2, &server_hello(0x0303, b"id", 0x1301, &[version_13()]))), record(23, &[0; 900])].concat();
+    let (messages, exchanges) =
+        run(&[(Client, hello()), (Server, server()), (Client, record(23, &[0; 1000])), (Client, record(23, &[0; 43]))]);
+
+    assert_eq!(vec![true, false], messages[3..].iter().map(|message| message.facts.is_handshake).collect::<Vec<_>>());
+    assert_eq!(("complete", Some(2000)), (exchanges[0].outcome, exchanges[0].rtt_ns));
+
+    let (messages, exchanges) = run(&[(Client, hello()), (Server, server()), (Client, record(23, &[0; 43]))]);
+    assert_eq!((false, Some(26)), (messages[3].facts.is_handshake, messages[3].plaintext_bytes));
+    assert_eq!(("complete", None), (exchanges[0].outcome, exchanges[0].rtt_ns));
+}
+
 #[test]
 fn a_hello_retry_request_belongs_to_the_handshake_and_is_no_answer() {
     use Side::{Client, Server};
