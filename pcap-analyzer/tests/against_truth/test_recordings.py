@@ -118,3 +118,15 @@ def test_the_summary_ends_where_the_receiver_did(name: str) -> None:
 def receives(session: SessionFigures, address: str) -> bool:
     """Whether the data of a session goes to an address."""
     return {"client": session.client, "server": session.server}[session.receiver].startswith(f"{address}:")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["c-aiocoap-get", "c-aiocoap-oscore-get", "a-paho-qos1", "a-hivemq-tls-qos0", "e-mqttsn-128", "d-aiocoap-put-10kb"],
+)
+def test_exchanges_alone_name_their_resource(name: str) -> None:
+    """The table of exchanges names what was asked for or published, also where nobody asks for messages."""
+    truth = json.loads((CAPTURES / f"{name}.truth.json").read_text())
+    rows = pa.table(opened(name, truth).exchanges).to_pylist()
+    about = {row["resource"] for row in rows if row["kind"].split()[0] in {"GET", "PUT", "PUBLISH", "observe"}}
+    assert about == {truth["parameters"]["resource"]}

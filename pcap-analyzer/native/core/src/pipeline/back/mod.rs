@@ -109,7 +109,7 @@ impl<'s> Back<'s> {
     /// A second half at the start of a capture.
     pub fn new(duty: Duty<'s>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
         let Duty { options, files, part, linker } = duty;
-        let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
+        let message = Message { wants_secrets: options.show_secrets, ..Message::default() };
         let mut rooms = Rooms::new(options, files, sink, part);
         if linker.is_some() {
             rooms.exchanges.link_later();
@@ -409,7 +409,7 @@ impl<'s> Back<'s> {
         let (Some(stream), Some(conversation)) = (streams.get_mut(place), conversations.get_mut(at)) else { return };
         let from = stream.side(packet);
         let wants_row = rooms.options.wants_messages_of(conversation.session);
-        message.wants_text = wants_row;
+        message.wants_text = rooms.options.wants_text_of(conversation.session);
         let mut talk = Talk {
             cutter: Cutter {
                 decoder: conversation.decoder.as_mut(),
