@@ -47,6 +47,8 @@ pub(super) struct Request {
     pub(super) manner: Manner,
     pub(super) is_observe: bool,
     pub(super) is_answered: bool,
+    /// Whether it asks for no response, or for none of some class (RFC 7967 §2.1).
+    is_suppressing: bool,
     /// Its number among the client's registrations, where it is one.
     pub(super) registration: u16,
     /// Observe value and time of the freshest notification.
@@ -57,8 +59,28 @@ impl Request {
     /// One that was just sent.
     #[inline]
     pub(super) fn new(exchange: ExchangeId, message: &Message, at: &Moment) -> Self {
-        let (subject, manner, is_observe) = (message.subject_hash, Manner::of(message), message.observe == Some(0));
-        Self { exchange, time_ns: at.time_ns, subject, manner, is_observe, is_answered: false, registration: 0, freshest: None }
+        /// Bits for the classes 2, 4 and 5 of responses.
+        const CLASSES: u8 = 0b1_1010;
+        Self {
+            exchange,
+            time_ns: at.time_ns,
+            subject: message.subject_hash,
+            manner: Manner::of(message),
+            is_observe: message.observe == Some(0),
+            is_answered: false,
+            is_suppressing: message.no_response.is_some_and(|classes| classes & CLASSES != 0),
+            registration: 0,
+            freshest: None,
+        }
+    }
+
+    /// How it ends where no response has come.
+    const fn outcome_without_response(&self) -> &'static str {
+        if self.is_suppressing {
+            "suppressed"
+        } else {
+            "unanswered"
+        }
     }
 
     /// A request of which no more is known than its message.
@@ -71,6 +93,7 @@ impl Request {
             manner: Manner::Confirmable,
             is_observe: false,
             is_answered: false,
+            is_suppressing: false,
             registration: 0,
             freshest: None,
         }
@@ -134,7 +157,7 @@ impl Sender {
                 match open.max_by_key(|request| request.time_ns) {
                     Some(request) if request.is_observe || request.time_ns > sent.time_ns => return,
                     Some(request) if !request.is_answered => {
-                        exchanges.end(sent.exchange, "unanswered");
+                        exchanges.end(sent.exchange, request.outcome_without_response());
                         self.remove(sent.exchange);
                     }
                     _ => {}
@@ -160,7 +183,7 @@ impl Sender {
     /// The conversation ends.
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
         let open = self.requests.take_all().chain(self.anonymous.drain(..)).filter(|request| !request.is_answered);
-        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, "unanswered")).collect();
+        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, request.outcome_without_response())).collect();
         if self.has_superseded {
             let superseded = self.ids.iter().filter(|sent| sent.role == Role::Superseded);
             open.extend(superseded.map(|sent| (sent.exchange, "superseded")));
