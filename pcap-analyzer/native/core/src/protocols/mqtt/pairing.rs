@@ -3,6 +3,7 @@
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
 //! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; one whose identifier is not in use is the first that the
 //! capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
+//! Over datagrams most requests have no DUP and are sent again as they were (MQTT-SN 1.2 §6.13): there it is enough that their exchange is open.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
 use crate::few::Few;
@@ -24,11 +25,20 @@ const UNSUBSCRIBE: u8 = 10;
 const UNSUBACK: u8 = 11;
 const PINGREQ: u8 = 12;
 const PINGRESP: u8 = 13;
-const AUTH: u8 = 15;
+/// Belongs to the CONNECT that is open, as MQTT-SN's will messages before CONNACK do.
+pub const AUTH: u8 = 15;
 /// MQTT-SN's REGISTER and REGACK (MQTT-SN 1.2 §5.4.10, §5.4.11), behind the numbers of MQTT.
 pub const REGISTER: u8 = 20;
 /// See [`REGISTER`].
 pub const REGACK: u8 = 21;
+/// MQTT-SN's changes of the will, each with its answer (MQTT-SN 1.2 §5.4.22 to §5.4.25).
+pub const WILLTOPICUPD: u8 = 22;
+/// See [`WILLTOPICUPD`].
+pub const WILLTOPICRESP: u8 = 23;
+/// See [`WILLTOPICUPD`].
+pub const WILLMSGUPD: u8 = 24;
+/// See [`WILLTOPICUPD`].
+pub const WILLMSGRESP: u8 = 25;
 
 /// Reason codes from here on tell of a failure (MQTT 5 §2.4).
 const FAILURE: u8 = 0x80;
@@ -37,6 +47,7 @@ const FAILURE: u8 = 0x80;
 struct Flow {
     exchange: ExchangeId,
     publication: Option<PublicationId>,
+    is_released: bool,
 }
 
 /// What is open in a connection.
@@ -47,6 +58,8 @@ pub struct Flows {
     /// What is seldom open, as long as it is.
     seldom: Option<Box<Seldom>>,
     retain: Retain,
+    /// Whether requests are sent again until they are answered, and as they were.
+    is_over_datagrams: bool,
 }
 
 /// What RETAIN tells in a PUBLISH from the server: it forwards the message of a publisher, or sends for a new subscription one that it has kept, which is
@@ -99,17 +112,16 @@ impl Pairing for Flows {
             PUBREL => self.release(message, from, at, exchanges),
             CONNECT => {
                 self.retain.ask(message, at);
-                open_in(&mut self.seldom().connects, "CONNECT", message, from, at, exchanges)
+                self.begin_by_order(|seldom| &mut seldom.connects, message, from, at, exchanges)
             }
-            PINGREQ => open_in(&mut self.seldom().pings, "PINGREQ", message, from, at, exchanges),
+            PINGREQ => self.begin_by_order(|seldom| &mut seldom.pings, message, from, at, exchanges),
             CONNACK => {
                 let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
                 answer(connect, message, at, exchanges)
             }
             PINGRESP => answer(self.take_seldom(|seldom| seldom.pings.pop_front()), message, at, exchanges),
-            SUBSCRIBE | UNSUBSCRIBE | REGISTER => self.request(message, from, at, exchanges),
-            SUBACK | UNSUBACK => self.answer_request(message.number - 1, message, at, exchanges),
-            REGACK => self.answer_request(REGISTER, message, at, exchanges),
+            SUBSCRIBE | UNSUBSCRIBE | REGISTER | WILLTOPICUPD | WILLMSGUPD => self.request(message, from, at, exchanges),
+            SUBACK | UNSUBACK | REGACK | WILLTOPICRESP | WILLMSGRESP => self.answer_request(message.number - 1, message, at, exchanges),
             AUTH => self.authenticate(message, at, exchanges),
             _ => Placement::default(),
         }
@@ -139,18 +151,10 @@ fn close(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges)
     exchanges.forget(exchange);
 }
 
-/// Begins an exchange that its answer finds by order.
-fn open_in(
-    queue: &mut VecDeque<ExchangeId>,
-    kind: &'static str,
-    message: &Message,
-    from: Side,
-    at: &Moment,
-    exchanges: &mut Exchanges,
-) -> Placement {
-    let exchange = exchanges.open(kind, message, from, at);
-    queue.push_back(exchange);
-    Placement { exchange: Some(exchange), ..Placement::default() }
+/// A request that is sent again.
+fn repeat_request(exchange: ExchangeId, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+    exchanges.repeat(exchange, message, at, true);
+    Placement { exchange: Some(exchange), is_retransmission: true, ..Placement::default() }
 }
 
 /// Ends an exchange with its only answer.
@@ -173,8 +177,15 @@ fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchange
 }
 
 const KINDS: [&str; 3] = ["PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2"];
+/// That of a client without a connection (MQTT-SN 1.2 §6.8), which is none of MQTT's.
+const WITHOUT_CONNECTION: &str = "PUBLISH QoS -1";
 
 impl Flows {
+    /// Those of a client whose datagrams may be lost.
+    pub fn over_datagrams() -> Self {
+        Self { is_over_datagrams: true, ..Self::default() }
+    }
+
     fn seldom(&mut self) -> &mut Seldom {
         self.seldom.get_or_insert_default()
     }
@@ -184,6 +195,27 @@ impl Flows {
         let taken = self.seldom.as_mut().and_then(|seldom| take(seldom));
         self.seldom.take_if(|seldom| seldom.requests.is_empty() && seldom.connects.is_empty() && seldom.pings.is_empty());
         taken
+    }
+
+    /// Begins an exchange that its answer finds by order.
+    fn begin_by_order(
+        &mut self,
+        queue: impl FnOnce(&mut Seldom) -> &mut VecDeque<ExchangeId>,
+        message: &Message,
+        from: Side,
+        at: &Moment,
+        exchanges: &mut Exchanges,
+    ) -> Placement {
+        let is_over_datagrams = self.is_over_datagrams;
+        let queue = queue(self.seldom());
+        match queue.front() {
+            Some(&open) if is_over_datagrams => repeat_request(open, message, at, exchanges),
+            _ => {
+                let exchange = exchanges.open(message.kind, message, from, at);
+                queue.push_back(exchange);
+                Placement { exchange: Some(exchange), ..Placement::default() }
+            }
+        }
     }
 
     fn flows(&mut self, from: Side) -> &mut Few<u16, Flow> {
@@ -206,7 +238,7 @@ impl Flows {
                 None => {}
             }
         }
-        let exchange = begin(message, qos, from, at, exchanges);
+        let exchange = begin(message, from, at, exchanges);
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
             Side::Server => {
@@ -218,7 +250,7 @@ impl Flows {
             close(exchange, "complete", exchanges);
             Acknowledgement::None
         } else {
-            self.flows(from).insert(identifier, Flow { exchange, publication });
+            self.flows(from).insert(identifier, Flow { exchange, publication, is_released: false });
             Acknowledgement::Expected
         };
         Placement { exchange: Some(exchange), is_data: true, is_retransmission: false, acknowledgement }
@@ -231,7 +263,7 @@ impl Flows {
         let is_last = message.number != PUBREC || message.result.is_some_and(|reason| reason >= FAILURE);
         let flows = self.flows(from.peer());
         let flow = if is_last { flows.remove(&identifier) } else { flows.get(&identifier).copied() };
-        let Some(Flow { exchange, publication }) = flow else { return Placement::default() };
+        let Some(Flow { exchange, publication, .. }) = flow else { return Placement::default() };
         exchanges.join(exchange, message, at);
         if let Some(publication) = publication {
             exchanges.add_to_leg(publication, message);
@@ -252,8 +284,11 @@ impl Flows {
     /// PUBREL (§3.6), from the sender of the PUBLISH.
     fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let identifier = message.message_id.unwrap_or(0);
-        let Some(flow) = self.flows(from).get(&identifier).copied() else { return Placement::default() };
-        let is_retransmission = message.dup == Some(true);
+        let is_over_datagrams = self.is_over_datagrams;
+        let Some(flow) = self.flows(from).get_mut(&identifier) else { return Placement::default() };
+        let was_released = std::mem::replace(&mut flow.is_released, true);
+        let flow = *flow;
+        let is_retransmission = message.dup == Some(true) || (was_released && is_over_datagrams);
         if is_retransmission {
             exchanges.repeat(flow.exchange, message, at, false);
         } else {
@@ -269,9 +304,8 @@ impl Flows {
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         self.retain.ask(message, at);
         let key = request_key(message, message.number);
-        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true)) {
-            exchanges.repeat(exchange, message, at, true);
-            return Placement { exchange: Some(exchange), is_retransmission: true, ..Placement::default() };
+        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true) || self.is_over_datagrams) {
+            return repeat_request(exchange, message, at, exchanges);
         }
         let exchange = exchanges.open(message.kind, message, from, at);
         if let Some(old) = self.seldom().requests.insert(key, exchange) {
@@ -302,8 +336,8 @@ impl Flows {
 
 /// Begins the flow of a PUBLISH.
 #[inline]
-fn begin(message: &Message, qos: u8, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
-    let kind = KINDS.get(usize::from(qos)).copied().unwrap_or("PUBLISH");
+fn begin(message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
+    let kind = message.qos.map_or(WITHOUT_CONNECTION, |qos| KINDS.get(usize::from(qos)).copied().unwrap_or("PUBLISH"));
     let exchange = exchanges.open(kind, message, from, at);
     let wants_rows = exchanges.wants_rows();
     if let Some(begun) = exchanges.get_mut(exchange) {
