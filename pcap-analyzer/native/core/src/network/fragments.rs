@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::note::{Notes, CAPTURED_TWICE, FRAGMENT_MISSING, FRAGMENT_OVERLAP};
+use crate::note::{Notes, CAPTURED_TWICE, FRAGMENT_MISSING, FRAGMENT_OVERLAP, LINK_RETRANSMISSION};
 use crate::packet::{Account, Address, COPY_NS};
 
 /// How long fragments wait for the others, in capture time (RFC 8200 §4.5, RFC 4944 §5.3).
@@ -64,6 +64,8 @@ pub struct Arrival<'a> {
     pub frame: u64,
     /// Capture time in nanoseconds.
     pub time_ns: i64,
+    /// Whether the link layer sent its frame again.
+    pub is_sent_again: bool,
 }
 
 /// A datagram whose fragments are all there.
@@ -147,6 +149,12 @@ impl Fragments {
             return Verdict::Refused;
         }
         self.make_room(arrival, notes);
+        if arrival.is_sent_again {
+            notes.add(LINK_RETRANSMISSION, None, arrival.file, arrival.frame, String::new);
+            if !self.waiting.contains_key(&arrival.key) {
+                return Verdict::Refused;
+            }
+        }
         self.serial += 1;
         let waiting = match self.waiting.entry(arrival.key) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -162,7 +170,9 @@ impl Fragments {
         let overlap = arrival.wire_bytes - (datagram.covered - before);
         if overlap > 0 {
             account.ip += i64::from(overlap);
-            notes.add(FRAGMENT_OVERLAP, None, arrival.file, arrival.frame, String::new);
+            if !arrival.is_sent_again {
+                notes.add(FRAGMENT_OVERLAP, None, arrival.file, arrival.frame, String::new);
+            }
         }
         if datagram.is_whole() {
             return self.finish(arrival.key, place, account);

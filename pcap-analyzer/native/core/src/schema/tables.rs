@@ -326,6 +326,9 @@ table! {
         lost_bytes: u64 ["bytes"],
         /// Frames captured twice, microseconds apart: in the control frames, not in the messages.
         captured_twice: u64 [""],
+        /// Frames that the link layer sent again (IEEE 802.15.4: the same sequence number and content, less than 1.5 s later): in the control frames, not in
+        /// the messages.
+        link_retransmissions: u64 [""],
         /// Names and values of field sections before compression (HTTP/2, RFC 7541), where all that built them is in the capture.
         field_section_bytes: u64 ["bytes"],
         /// The same field sections as they were sent.
