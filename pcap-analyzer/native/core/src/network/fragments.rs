@@ -155,6 +155,9 @@ impl Fragments {
                 return Verdict::Refused;
             }
         }
+        if self.waiting.get(&arrival.key).is_some_and(|waiting| waiting.copies.iter().any(|datagram| datagram.is_of_another(arrival))) {
+            self.give_up(arrival.key, notes);
+        }
         self.serial += 1;
         let waiting = match self.waiting.entry(arrival.key) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -253,12 +256,22 @@ impl Datagram {
         Self { pieces, covered: 0, total: None, protocol: 0, account, file: 0, frame_last: 0, is_copy }
     }
 
+    /// The fragment that came of the very same part.
+    fn same_part(&self, arrival: &Arrival<'_>) -> Option<&Piece> {
+        let at = self.pieces.partition_point(|piece| piece.range.end <= arrival.offset);
+        self.pieces.get(at).filter(|piece| piece.range == (arrival.offset..arrival.offset + arrival.wire_bytes))
+    }
+
     /// Whether it has the same fragment already, captured just before or after.
     fn holds(&self, arrival: &Arrival<'_>) -> bool {
-        let at = self.pieces.partition_point(|piece| piece.range.end <= arrival.offset);
-        let range = arrival.offset..arrival.offset + arrival.wire_bytes;
-        let is_same = |piece: &Piece| piece.range == range && piece.captured == arrival.captured;
-        self.pieces.get(at).is_some_and(|piece| is_same(piece) && piece.time_ns.abs_diff(arrival.time_ns) < COPY_NS)
+        let is_same = |piece: &Piece| piece.captured == arrival.captured && piece.time_ns.abs_diff(arrival.time_ns) < COPY_NS;
+        self.same_part(arrival).is_some_and(is_same)
+    }
+
+    /// Whether the fragment is of a later datagram that has the identification of this one: the very same part has another content there.
+    fn is_of_another(&self, arrival: &Arrival<'_>) -> bool {
+        let is_other = |piece: &Piece| piece.captured.len() == arrival.captured.len() && piece.captured != arrival.captured;
+        self.same_part(arrival).is_some_and(is_other)
     }
 
     /// Puts the fragment's data into the gaps that are left: what came first counts. Returns the captured bytes that were kept.
