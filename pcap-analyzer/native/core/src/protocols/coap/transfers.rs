@@ -114,6 +114,11 @@ impl Transfers {
 
     /// Gives a transfer up.
     pub(super) fn remove(&mut self, exchange: ExchangeId) {
-        self.0.retain(|transfer| transfer.exchange != exchange);
+        self.retain(|known| known != exchange);
+    }
+
+    /// Gives transfers up but those of exchanges that are to be kept.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(ExchangeId) -> bool) {
+        self.0.retain(|transfer| is_kept(transfer.exchange));
     }
 }
