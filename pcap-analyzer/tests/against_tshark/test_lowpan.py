@@ -106,3 +106,47 @@ def test_fragments_that_the_link_layer_sends_again_make_one_message(order: str, 
     assert [(row["payload_bytes"], row["is_retransmission"]) for row in rows] == [(200, False)]
     assert (notes["link-retransmission"], notes.keys() & {"fragment-missing", "fragment-overlap"}) == (3, set())
     assert sum(row["frame_bytes"] for row in capture.sums().captures) == sum(len(bytes(part)) for part in parts)  # type: ignore[call-overload]
+
+
+MAC = "619801cdab02000100"
+"""IEEE 802.15.4-2006 §7.2.2.2: a data frame with sequence number 1 from short address 1 to 2 in PAN abcd."""
+COMPRESSED = "7e33 f0f0b116331234 41010009 01 b161"
+"""RFC 6282 §3.1, §4.3: IPHC with all but the next header left out, UDP with its ports 61617 and 5683; a GET of /a with message ID 9."""
+HOP_BY_HOP = "7e33 e1 06 6304001e0100"
+"""RFC 6282 §4.2: IPHC, and a Hop-by-Hop header of six bytes with RPL's option (RFC 6553), behind which comes another compressed header."""
+WITHIN = {
+    "an IPv6 header in an IPv6 header": ("7e33 ee" + COMPRESSED, 2 + 1 + 2, True),
+    "an IPv6 header behind a Hop-by-Hop header": (HOP_BY_HOP + "ee" + COMPRESSED, 10 + 1 + 2, True),
+    # RFC 8138: tshark 4.0 does not open page 1
+    "RPL packet information with a rank of one byte (§6.1)": ("f1 8305 01" + COMPRESSED, 1 + 3 + 2, False),
+    "RPL packet information with instance and rank (§6.1)": ("f1 8005 020100" + COMPRESSED, 1 + 5 + 2, False),
+    "a source route of two hops of two bytes, and IP in IP (§5.1, §7)": ("f1 8101 00050006 a106 40" + COMPRESSED, 1 + 6 + 3 + 2, False),
+}
+"""What stands before the UDP header, how long it is, and whether tshark opens it too."""
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_headers_around_the_packet_are_ip_bytes(case: str, tmp_path: Path) -> None:
+    """The message is read, and all that was compressed counts as it is on the wire."""
+    from scapy.packet import Raw
+
+    inside, ip_bytes, is_opened_by_tshark = WITHIN[case]
+    frame = Raw(bytes.fromhex(MAC + inside))
+    capture = sent_at(tmp_path / "within.pcap", [(0, frame)])
+    [row] = pa.table(capture.messages).to_pylist()
+
+    parts = ("link_bytes", "ip_bytes", "transport_bytes", "header_bytes", "option_bytes")
+    assert [row[part] for part in parts] == [9, ip_bytes, 7, 5, 2]
+    assert (row["message_id"], row["source_address"], row["destination_address"]) == (9, "fe80::ff:fe00:1", "fe80::ff:fe00:2")
+    assert (list(crosscheck.differences(capture)) == []) == is_opened_by_tshark
+
+
+def test_recoverable_fragments_are_6lowpan(tmp_path: Path) -> None:
+    """RFC 8931 §5.1, §5.2: a fragment (dispatch 1110100) and its acknowledgement (1110101) are no fragments of RFC 4944 (11100)."""
+    from scapy.packet import Raw
+
+    sent = ["e807 8040 0040" + COMPRESSED, "ea07 ffffffff"]
+    capture = sent_at(tmp_path / "rfrag.pcap", [(index, Raw(bytes.fromhex(MAC + inside))) for index, inside in enumerate(sent)])
+
+    assert [(row["protocol"], row["frames"]) for row in capture.summary().others] == [("6lowpan", 2)]
+    assert pa.table(capture.messages).num_rows == 0

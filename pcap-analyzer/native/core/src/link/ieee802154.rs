@@ -14,6 +14,8 @@ pub enum LinkAddress {
     Short(u16, u16),
     /// EUI-64.
     Extended([u8; 8]),
+    /// The interface identifier of an IPv6 header, which is to the header within it what a link address is to the outermost (RFC 6282 §3.2.2).
+    Identifier([u8; 8]),
 }
 
 impl LinkAddress {
@@ -26,7 +28,7 @@ impl LinkAddress {
                 let ([p0, p1], [s0, s1]) = (pan.to_be_bytes(), short.to_be_bytes());
                 [p0, p1, 0, 0xff, 0xfe, 0, s0, s1]
             }
-            Self::Extended(octets) => octets,
+            Self::Extended(octets) | Self::Identifier(octets) => octets,
         }
     }
 }
