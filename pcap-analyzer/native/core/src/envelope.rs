@@ -8,7 +8,7 @@ use crate::link::sixlowpan::{self, Adapted, Expanded, Tag};
 use crate::link::{self, Inside, LinkType};
 use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
 use crate::network::{self, icmp, Ip, ICMP, ICMPV6, TCP, UDP};
-use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
+use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_ENCRYPTED, LINK_TYPE, SNAP_LENGTH};
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
 use crate::span::Origin;
 use crate::transport_headers as transport;
@@ -121,6 +121,10 @@ impl Opener {
                 context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
                 self.low_pan(inside, addresses, context)
             }
+            Inside::Encrypted(protocol) => {
+                context.notes.add(LINK_ENCRYPTED, None, frame.file, frame.number, String::new);
+                Found::Other(protocol)
+            }
             Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
         }
     }
@@ -228,7 +232,7 @@ impl Opener {
                 self.ip(inside, context)
             }
             Inside::LowPan(..) => Found::Other(name),
-            Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
+            Inside::Encrypted(protocol) | Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
         }
     }
 

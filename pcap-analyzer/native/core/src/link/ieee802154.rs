@@ -86,6 +86,7 @@ pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
                 None => Inside::Other("wpan"),
             }
         }
+        Ok(Header::Encrypted) => Inside::Encrypted("wpan"),
         Ok(Header::Other) => Inside::Other("wpan"),
         Err(_) if layer.is_cut() || layer.wire_bytes == 0 => Inside::Cut("wpan"),
         Err(_) => Inside::Other("wpan"),
@@ -95,7 +96,9 @@ pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
 enum Header {
     /// A data frame that can be read, with the length of its message integrity code, and whether it has a sequence number.
     Data { addresses: LinkAddresses, mic_bytes: u32, is_numbered: bool },
-    /// Beacon, acknowledgement, command, or encrypted.
+    /// A data frame whose content is encrypted.
+    Encrypted,
+    /// Beacon, acknowledgement, command.
     Other,
 }
 
@@ -121,7 +124,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Header, Short> {
         0 => 0,
         _ => match security(cursor)? {
             Some(mic_bytes) => mic_bytes,
-            None => return Ok(Header::Other),
+            None => return Ok(Header::Encrypted),
         },
     };
     if version == 2 && control & 0x0200 != 0 {
@@ -208,6 +211,15 @@ mod tests {
             let expected = LinkAddresses { source: LinkAddress::Short(0xabcd, 1), destination: LinkAddress::Short(0xabcd, 2) };
             assert_eq!((Layer { captured: &[0x41, 0x60], wire_bytes: 2, offset }, expected), (layer, addresses));
         }
+    }
+
+    #[test]
+    fn an_encrypted_frame_is_said_to_be_one() {
+        // 2006 §7.2.1.1.2, §7.6.2.2: security enabled (bit 3); levels 2 (integrity alone) and 5 (encryption), frame counter, no key identifier
+        let secured = |level| [&[0x69, 0x98], &FRAME[2..9], &[level, 1, 0, 0, 0, 0x41, 0x60, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+
+        assert_eq!(Inside::Encrypted("wpan"), open(Layer::new(&secured(5), 24)));
+        assert!(matches!(open(Layer::new(&secured(2), 24)), Inside::LowPan(layer, ..) if layer.captured == [0x41, 0x60]));
     }
 
     #[test]

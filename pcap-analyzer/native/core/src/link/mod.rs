@@ -19,6 +19,8 @@ pub enum Inside<'a> {
     Ip(Layer<'a>),
     /// IPv6 in 6LoWPAN's form, between these link addresses; of a frame with a sequence number a digest, which it has again where it is sent again.
     LowPan(Layer<'a>, ieee802154::LinkAddresses, Option<u64>),
+    /// Data that the link layer encrypts; the filter name of the link layer.
+    Encrypted(&'static str),
     /// Something else, by Wireshark's filter name.
     Other(&'static str),
     /// Cut by the snap length before it could be told; the name of the layer that is cut.
