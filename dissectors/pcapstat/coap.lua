@@ -9,7 +9,9 @@ local METHODS = { "GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH" }
 local SIGNALS = { [225] = "CSM", [226] = "Ping", [227] = "Pong", [228] = "Release", [229] = "Abort" }
 local MARKER, CSM, SUCCESS = 0xff, 225, 2
 local OBSERVE, OSCORE, CONTENT_FORMAT, URI_PATH, URI_QUERY, BLOCK2, BLOCK1 = 6, 9, 12, 11, 15, 23, 27
-local Q_BLOCK1, Q_BLOCK2 = 19, 31
+local Q_BLOCK1, Q_BLOCK2, NO_RESPONSE = 19, 31, 258
+-- Options that name a resource besides path and query: Uri-Host, Uri-Port, Proxy-Uri, Proxy-Scheme (RFC 7252 §5.10.1, §5.10.2).
+local PLACE = { [3] = true, [7] = true, [35] = true, [39] = true }
 
 -- Options whose value is a number without leading zeros (RFC 7252 §3.2): name, most bytes.
 local NUMBERS = {
@@ -69,7 +71,12 @@ end
 
 -- What a request is about.
 function coap.subject_of(message)
-    return message.resource or ""
+    return (message.resource or "") .. "\0" .. (message.place or "")
+end
+
+-- Whether No-Response suppresses responses of some class: its bits for 2, 4 and 5 (RFC 7967 §2.1).
+local function is_suppressing(value)
+    return math.floor(value / 2) % 2 + math.floor(value / 8) % 4 > 0
 end
 
 -- The code in words: a request's method, a response's class and detail.
@@ -117,6 +124,10 @@ local function keep(message, number, bytes, at, length)
         keep_block(message, uint(bytes, at, length), true)
     elseif (number == BLOCK2 or number == Q_BLOCK2) and length <= 3 then
         keep_block(message, uint(bytes, at, length), false)
+    elseif PLACE[number] then
+        message.place = (message.place or "") .. number .. " " .. bytes:sub(at, at + length - 1)
+    elseif number == NO_RESPONSE and length <= 1 then
+        message.is_suppressing = is_suppressing(uint(bytes, at, length))
     elseif number == 4 or number == 292 then
         message.body_tag = (message.body_tag or "") .. bytes:sub(at, at + length - 1)
     end

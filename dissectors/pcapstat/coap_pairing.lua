@@ -90,7 +90,7 @@ end
 
 local function begin(sender, message)
     local exchange = exchanges.open(kind_of(message), message)
-    exchange.resource, exchange.without_answer = message.resource, "unanswered"
+    exchange.resource, exchange.without_answer = message.resource, message.is_suppressing and "suppressed" or "unanswered"
     if transfers.is_later_block(message) then
         return exchange
     end

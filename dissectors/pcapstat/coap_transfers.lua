@@ -8,14 +8,15 @@ local transfers = {}
 -- 2.31 (RFC 7959 §2.9.1).
 local CONTINUE = 95
 
--- The block that a message carries on: offsets of its start and end, whether more follow.
+-- The block that a message carries on: offsets of its start and end, whether more follow. One of SZX 7 is as long as its payload (RFC 8323 §6).
 local function block(message, is_block1)
     local option = is_block1 and message.block1 or not is_block1 and message.block2
     if not option then
         return nil
     end
     local size = 2 ^ (4 + math.min(option.szx, 6))
-    return option.number * size, (option.number + 1) * size, option.more
+    local length = option.szx == 7 and math.max(message.payload, size) or size
+    return option.number * size, option.number * size + length, option.more
 end
 
 -- Whether a message asks for a block behind the first, or brings one.

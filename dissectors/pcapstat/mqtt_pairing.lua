@@ -8,8 +8,9 @@ local pairing = {}
 
 local CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE = 1, 2, 3, 4, 5, 6, 7, 8
 local SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, AUTH, REGISTER, REGACK = 9, 10, 11, 12, 13, 15, 20, 21
+local WILLTOPICUPD, WILLTOPICRESP, WILLMSGUPD, WILLMSGRESP = 22, 23, 24, 25
 local FAILURE = 0x80
-local KINDS = { [0] = "PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2" }
+local KINDS = { [-1] = "PUBLISH QoS -1", [0] = "PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2" }
 -- How long a publication waits for deliveries, in capture time.
 local WAIT_NS = 120e9
 
@@ -70,7 +71,16 @@ local function deliver(exchange, message)
     deliveries[#deliveries + 1] = message.frame
 end
 
+-- Whether a request is sent again: by DUP, or where its exchange is open, over datagrams (MQTT-SN 1.2 §6.13).
+local function is_again(message)
+    return message.dup or message.protocol == "mqttsn"
+end
+
 local function open_in(queue, kind, message)
+    if queue[1] and message.protocol == "mqttsn" then
+        exchanges.join_again(queue[1], message)
+        return
+    end
     local exchange = exchanges.open(kind, message)
     exchange.without_answer = "unanswered"
     queue[#queue + 1] = exchange
@@ -108,7 +118,7 @@ local function carry_over(message, from)
 end
 
 local function begin(message, from, is_client)
-    local exchange = exchanges.open(KINDS[message.qos or 0] or "PUBLISH", message)
+    local exchange = exchanges.open(KINDS[message.qos or -1] or "PUBLISH", message)
     exchange.payload, exchange.resource = message.payload, message.topic
     message.is_data = true
     local publication
@@ -168,9 +178,10 @@ end
 
 local function place_release(message, from)
     local flow = message.id and from.publishes[message.id]
-    if flow and message.dup then
+    if flow and (message.dup or flow.is_released and is_again(message)) then
         repeated(flow, message)
     elseif flow then
+        flow.is_released = true
         exchanges.join(flow.exchange, message)
         add_to_leg(flow, message)
     elseif message.id and message.stream.is_resumed then
@@ -179,16 +190,13 @@ local function place_release(message, from)
 end
 
 local function request_key(message, kind)
-    return kind * 65536 + message.id
+    return kind * 65536 + (message.id or 0)
 end
 
 local function place_request(message, _, _, talk)
     ask_for_retain(message, talk)
-    if not message.id then
-        return
-    end
     local key = request_key(message, message.number)
-    if talk.requests[key] and message.dup then
+    if talk.requests[key] and is_again(message) then
         exchanges.join_again(talk.requests[key], message)
         return
     elseif talk.requests[key] then
@@ -200,11 +208,9 @@ end
 
 local function answered_by(kind)
     return function(message, _, _, talk)
-        if message.id then
-            local key = request_key(message, kind)
-            answer(talk.requests[key], message)
-            talk.requests[key] = nil
-        end
+        local key = request_key(message, kind)
+        answer(talk.requests[key], message)
+        talk.requests[key] = nil
     end
 end
 
@@ -241,6 +247,10 @@ local PLACES = {
     [AUTH] = place_auth,
     [REGISTER] = place_request,
     [REGACK] = answered_by(REGISTER),
+    [WILLTOPICUPD] = place_request,
+    [WILLTOPICRESP] = answered_by(WILLTOPICUPD),
+    [WILLMSGUPD] = place_request,
+    [WILLMSGRESP] = answered_by(WILLMSGUPD),
 }
 
 function pairing.place(message, from, peer)

@@ -15,11 +15,13 @@ local NAMES = {
     [0x1a] = "WILLTOPICUPD", [0x1b] = "WILLTOPICRESP", [0x1c] = "WILLMSGUPD", [0x1d] = "WILLMSGRESP", [0xfe] = "Encapsulated",
 }
 local MQTT = {
-    [0x04] = 1, [0x05] = 2, [0x0a] = 20, [0x0b] = 21, [0x0c] = 3, [0x0d] = 4, [0x0e] = 7, [0x0f] = 5, [0x10] = 6, [0x12] = 8, [0x13] = 9,
-    [0x14] = 10, [0x15] = 11, [0x16] = 12, [0x17] = 13, [0x18] = 14,
+    [0x04] = 1, [0x05] = 2, [0x06] = 15, [0x07] = 15, [0x08] = 15, [0x09] = 15,
+    [0x0a] = 20, [0x0b] = 21, [0x0c] = 3, [0x0d] = 4, [0x0e] = 7, [0x0f] = 5, [0x10] = 6, [0x12] = 8, [0x13] = 9,
+    [0x14] = 10, [0x15] = 11, [0x16] = 12, [0x17] = 13, [0x18] = 14, [0x1a] = 22, [0x1b] = 23, [0x1c] = 24, [0x1d] = 25,
 }
 local QOS = { [0] = "QoS 0", "QoS 1", "QoS 2", "QoS -1" }
 local CONNECT, REGISTER, REGACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, UNSUBSCRIBE = 0x04, 0x0a, 0x0b, 0x0c, 0x0d, 0x12, 0x13, 0x14
+local CONNACK, PINGREQ, WILLTOPICRESP, WILLMSGRESP = 0x05, 0x16, 0x1b, 0x1d
 
 local function u16(bytes, at)
     local high, low = bytes:byte(at, at + 1)
@@ -80,9 +82,11 @@ local function fields(message, kind, bytes, at, connection, side)
         agree(message, connection, 8, u16(bytes, at + 1))
     elseif kind == CONNECT then
         message.client_identifier = bytes:sub(at + 4)
+    elseif kind == PINGREQ and at <= #bytes then
+        message.client_identifier = bytes:sub(at)
     elseif message.number and message.number >= 5 and message.number <= 7 or message.number == 11 then
         message.id = u16(bytes, at)
-    elseif message.number == 2 then
+    elseif kind == CONNACK or kind == WILLTOPICRESP or kind == WILLMSGRESP then
         message.result = bytes:byte(at)
     end
     return #bytes + 1

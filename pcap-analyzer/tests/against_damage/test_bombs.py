@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
 import sys
@@ -53,3 +54,23 @@ def test_a_small_capture_of_millions_of_messages_comes_to_its_end(tmp_path: Path
 
     assert capture.stat().st_size < 20_000
     assert pq.ParquetFile(rows).metadata.num_rows == 2 + FRAMES * DISCONNECTS
+
+
+def test_requests_that_nobody_answers_cost_no_more_the_more_there_are(tmp_path: Path) -> None:
+    """Each NON of 400 a second is open for NON_LIFETIME (RFC 7252 §4.8.2), 145 s: 58,000 at a time."""
+    messages, per_s, wait_s = 160_000, 400, 15
+    capture = tmp_path / "unanswered.pcap"
+    with capture.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101))
+        for number in range(messages):
+            token = struct.pack(">I", number) if number % 2 else b""
+            coap = struct.pack(">BBH", 0x50 | len(token), 2, number & 0xFFFF) + token + b"\xb1a\xff1"
+            udp = struct.pack(">HHHH", 40_000, 5683, 8 + len(coap), 0) + coap
+            packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\x01", b"\x0a\0\0\x02") + udp
+            file.write(struct.pack("<IIII", number // per_s, number % per_s * 2_500, len(packet), len(packet)) + packet)
+
+    words = ["sessions", str(capture), "--format", "json", "--columns", "messages,exchanges_unanswered"]
+    program = [sys.executable, "-c", "from pcapstat.cli import main; main()", *words]
+    done = subprocess.run(program, check=True, timeout=wait_s, capture_output=True)
+
+    assert json.loads(done.stdout) == [{"messages": messages, "exchanges_unanswered": messages}]

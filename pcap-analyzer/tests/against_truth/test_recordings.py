@@ -152,3 +152,15 @@ def test_records_with_a_connection_id_hold_what_is_sent_in_the_clear() -> None:
     held = {(row["direction"], row["plaintext_bytes"]) for row in rows if row["content_type"] == 25 and not row["variant"]}
 
     assert held == {("s2c", 26), ("c2s", 4), ("c2s", 23)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["c-aiocoap-get", "c-aiocoap-oscore-get", "a-paho-qos1", "a-hivemq-tls-qos0", "e-mqttsn-128", "d-aiocoap-put-10kb"],
+)
+def test_exchanges_alone_name_their_resource(name: str) -> None:
+    """The table of exchanges names what was asked for or published, also where nobody asks for messages."""
+    truth = json.loads((CAPTURES / f"{name}.truth.json").read_text())
+    rows = pa.table(opened(name, truth).exchanges).to_pylist()
+    about = {row["resource"] for row in rows if row["kind"].split()[0] in {"GET", "PUT", "PUBLISH", "observe"}}
+    assert about == {truth["parameters"]["resource"]}

@@ -31,7 +31,7 @@ from against_standards.building import (
 
 from dissectors.test_exchange import of_lua, of_table, shown
 
-OBSERVE, BLOCK2, BLOCK1, PATH = 6, 23, 27, (11, b"a")
+OBSERVE, BLOCK2, BLOCK1, NO_RESPONSE, PATH = 6, 23, 27, 258, (11, b"a")
 PUT, CHANGED, INCOMPLETE = 3, 68, 136
 REGISTERS, ANSWERS = (OBSERVE, b""), (OBSERVE, b"\x01")
 AS_PUBLISHED = 0b1000
@@ -172,6 +172,34 @@ COAP: dict[str, tuple[Said, list[Exchange]]] = {
         ],
         [exchange("PUT block-wise", "complete", 1, 2, 10, 16), exchange("PUT block-wise", "complete", 3, 6, 30, 32)],
     ),
+    # RFC 7252 §5.10.1, §5.10.2: Uri-Host (3), and Proxy-Uri (35) in the place of all, name the resource too
+    "transfers of one path at several hosts are kept apart": (
+        [
+            (C, get(1, b"1", (3, b"h1"))),
+            (S, content(ACK, 1, b"1", (BLOCK2, block(0, more=True)), payload=b"x" * 16)),
+            (C, get(2, b"2", (3, b"h2"))),
+            (S, content(ACK, 2, b"2", (BLOCK2, block(0, more=True)), payload=b"y" * 16)),
+            (C, get(3, b"3", (3, b"h2"), (BLOCK2, block(1, more=False)))),
+            (S, content(ACK, 3, b"3", (BLOCK2, block(1, more=False)), payload=b"y")),
+            (C, get(4, b"4", (3, b"h1"), (BLOCK2, block(1, more=False)))),
+            (S, content(ACK, 4, b"4", (BLOCK2, block(1, more=False)), payload=b"xx")),
+        ],
+        [exchange("GET block-wise", "complete", 1, 8, 70, 18), exchange("GET block-wise", "complete", 3, 6, 30, 17)],
+    ),
+    # RFC 7967 §2.1: 26 suppresses all classes of responses, 0 none
+    "a request that suppresses responses is not unanswered": (
+        [
+            (C, coap(NON, PUT, 1, b"1", [PATH, (NO_RESPONSE, b"\x1a")], b"x")),
+            (C, coap(CON, PUT, 2, b"2", [PATH, (NO_RESPONSE, b"\x02")], b"x")),
+            (S, empty(ACK, 2)),
+            (C, coap(NON, PUT, 3, b"3", [PATH, (NO_RESPONSE, b"")], b"x")),
+        ],
+        [
+            exchange("PUT", "suppressed", 1, 1, None, 1),
+            exchange("PUT", "suppressed", 2, 3, None, 1),
+            exchange("PUT", "unanswered", 4, 4, None, 1),
+        ],
+    ),
     # RFC 7252 §4.5: the second is a duplicate of the first, which answers nothing
     "a response without a request belongs to no exchange, also when it is sent again": (
         [(C, get(1)), (S, content(ACK, 1)), (S, content(NON, 9, b"X")), (S, content(NON, 9, b"X"))],
@@ -283,14 +311,37 @@ def test_what_an_earlier_connection_brought_is_sent_again(tmp_path: Path) -> Non
     check(two_connections(tmp_path / "mqtt.pcap", first, second, 1.0), expected)
 
 
-def test_dup_of_mqtt_sn_is_a_retransmission(tmp_path: Path) -> None:
-    """MQTT-SN 1.2 §5.3.4, §6.13: a SUBSCRIBE that is sent again has DUP."""
+def test_requests_of_mqtt_sn_are_sent_again_as_they_were(tmp_path: Path) -> None:
+    """MQTT-SN 1.2 §5.3.4, §6.13: what is not answered is sent again; only PUBLISH and SUBSCRIBE have DUP. §6.3, §6.4: wills."""
     said = [
-        (C, b"\x07\x04\x04\x01\x00\x3ca"),
+        (C, b"\x07\x04\x0c\x01\x00\x3ca"),
+        (C, b"\x07\x04\x0c\x01\x00\x3ca"),
+        (S, b"\x02\x06"),
+        (C, b"\x04\x07\x00w"),
+        (S, b"\x02\x08"),
+        (C, b"\x03\x09m"),
         (S, b"\x03\x05\x00"),
         (C, b"\x06\x12\x00\x00\x01t"),
         (C, b"\x06\x12\x80\x00\x01t"),
         (S, b"\x08\x13\x00\x00\x07\x00\x01\x00"),
+        (C, b"\x07\x0a\x00\x00\x00\x02t"),
+        (C, b"\x07\x0a\x00\x00\x00\x02t"),
+        (S, b"\x07\x0b\x00\x08\x00\x02\x00"),
+        (C, b"\x08\x0c\x40\x00\x08\x00\x03x"),
+        (S, b"\x04\x0f\x00\x03"),
+        (C, b"\x04\x10\x00\x03"),
+        (C, b"\x04\x10\x00\x03"),
+        (S, b"\x04\x0e\x00\x03"),
+        (C, b"\x03\x1cn"),
+        (S, b"\x03\x1d\x00"),
+        (C, b"\x08\x0c\x61\x00\x01\x00\x00x"),
     ]
-    expected = [exchange("CONNECT", "complete", 1, 2, 10), exchange("SUBSCRIBE", "complete", 3, 5, 20, again=1)]
+    expected = [
+        exchange("CONNECT", "complete", 1, 7, 60, again=1),
+        exchange("SUBSCRIBE", "complete", 8, 10, 20, again=1),
+        exchange("REGISTER", "complete", 11, 13, 20, again=1),
+        exchange("PUBLISH QoS 2", "complete", 14, 18, 40, 1, again=1),
+        exchange("WILLMSGUPD", "complete", 19, 20, 10),
+        exchange("PUBLISH QoS -1", "complete", 21, 21, None, 1),
+    ]
     check(capture(tmp_path / "mqttsn.pcap", said, "udp", 1883), expected)

@@ -131,6 +131,19 @@ def test_a_copy_of_one_fragment_is_not_missing_the_other(tmp_path: Path) -> None
     assert {"captured-twice"} == notes(capture) & {"captured-twice", "fragment-missing", "fragment-overlap"}
 
 
+def test_a_fragment_without_its_others_is_no_part_of_a_later_datagram(tmp_path: Path) -> None:
+    """RFC 791 §3.2: what is left of a datagram whose last fragment was lost is not put before that of another with its identification."""
+    stale, later = (
+        fragment(datagram, fragsize=48)
+        for datagram in packets([(C, coap(NON, GET, number, b"t", [(11, b"r" * 12)], b"z" * 60)) for number in (1, 2)], "udp", 5683)
+    )
+    capture = written(tmp_path / "fragments.pcap", [(0, stale[0]), (5, later[0]), (5.001, later[1])])
+
+    [message] = pa.table(pcapstat.open(capture).messages).to_pylist()
+    assert (message["message_id"], message["frames"], message["frame_bytes"]) == (2, [2, 3], sum(len(piece) for piece in later))
+    assert notes(capture) & {"fragment-missing", "fragment-overlap"} == {"fragment-missing"}
+
+
 def test_what_is_sent_again_is_no_copy(tmp_path: Path) -> None:
     """A message with another IP identification half a millisecond later, or with the same one later than a millisecond, was sent again."""
     before, burst = notifications()[:2], notifications()[2:4]

@@ -3,11 +3,12 @@
 use crate::capture::Frame;
 use crate::layer::Layer;
 use crate::link::ieee802154::LinkAddresses;
+use crate::link::sent_again::SentLately;
 use crate::link::sixlowpan::{self, Adapted, Expanded, Tag};
 use crate::link::{self, Inside, LinkType};
 use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
 use crate::network::{self, icmp, Ip, ICMP, ICMPV6, TCP, UDP};
-use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_TYPE, SNAP_LENGTH};
+use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_ENCRYPTED, LINK_TYPE, SNAP_LENGTH};
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
 use crate::span::Origin;
 use crate::transport_headers as transport;
@@ -29,6 +30,8 @@ pub struct Opener {
     /// The link type of the frame before, which is that of the next one too as a rule.
     link_type: Option<&'static LinkType>,
     fragments: Fragments,
+    /// Frames of links that send them again.
+    lately: SentLately,
     /// The datagram that was reassembled last.
     reassembled: Vec<u8>,
 }
@@ -45,6 +48,8 @@ struct Context<'n> {
     time_ns: i64,
     is_ethernet: bool,
     depth: u8,
+    /// Whether the link layer sends it again.
+    is_sent_again: bool,
     account: Account,
     refusal: Option<Refusal>,
     notes: &'n mut Notes,
@@ -111,9 +116,14 @@ impl Opener {
                 context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
                 self.ip(inside, context)
             }
-            Inside::LowPan(inside, addresses) => {
+            Inside::LowPan(inside, addresses, digest) => {
+                context.is_sent_again = digest.is_some_and(|digest| self.lately.has(digest, frame.time_ns));
                 context.account.link = i64::from(frame.frame_bytes) - i64::from(inside.wire_bytes);
                 self.low_pan(inside, addresses, context)
+            }
+            Inside::Encrypted(protocol) => {
+                context.notes.add(LINK_ENCRYPTED, None, frame.file, frame.number, String::new);
+                Found::Other(protocol)
             }
             Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
         }
@@ -151,6 +161,7 @@ impl Opener {
             file: context.file,
             frame: context.number,
             time_ns: context.time_ns,
+            is_sent_again: std::mem::take(&mut context.is_sent_again),
         };
         match self.fragments.add(&arrival, &mut context.account, context.notes) {
             Verdict::Held => Found::Held,
@@ -221,7 +232,7 @@ impl Opener {
                 self.ip(inside, context)
             }
             Inside::LowPan(..) => Found::Other(name),
-            Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
+            Inside::Encrypted(protocol) | Inside::Other(protocol) | Inside::Cut(protocol) => Found::Other(protocol),
         }
     }
 
@@ -246,6 +257,7 @@ impl Opener {
             file: context.file,
             frame: context.number,
             time_ns: context.time_ns,
+            is_sent_again: context.is_sent_again,
         };
         match self.fragments.add(&arrival, &mut context.account, context.notes) {
             Verdict::Held => Found::Held,
@@ -308,7 +320,7 @@ impl<'n> Context<'n> {
     fn new(frame: &Frame<'_>, notes: &'n mut Notes, packet: &'n mut Packet) -> Self {
         let account = Account { frame_bytes: u64::from(frame.frame_bytes), time_first_ns: frame.time_ns, ..Account::default() };
         let (file, number, time_ns) = (frame.file, frame.number, frame.time_ns);
-        Self { file, number, time_ns, is_ethernet: false, depth: 0, account, refusal: None, notes, packet }
+        Self { file, number, time_ns, is_ethernet: false, depth: 0, is_sent_again: false, account, refusal: None, notes, packet }
     }
 
     #[inline]
@@ -346,6 +358,7 @@ impl<'n> Context<'n> {
         packet.destination = Endpoint { address: ip.destination, port: opened.destination_port };
         packet.transport = opened.transport;
         packet.ip_identification = ip.identification;
+        packet.is_sent_again = self.is_sent_again;
         Found::Packet(Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false })
     }
 

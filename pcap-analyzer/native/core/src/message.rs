@@ -124,7 +124,7 @@ pub type Parts = [u32; 9];
 pub struct Message {
     /// The columns.
     pub row: Row,
-    /// Asked for by the caller: whether decoders fill the columns of text that only the table `messages` shows. Those that sessions show
+    /// Asked for by the caller: whether decoders fill the columns of text that only the tables `messages` and `exchanges` show. Those that sessions show
     /// (`client_identifier`, `cipher_suite`, `server_name`, `alpn`, `connection_id`) are filled always.
     pub wants_text: bool,
     /// Asked for by the caller: whether user names may be shown.
@@ -137,12 +137,14 @@ pub struct Message {
     pub result: Option<u8>,
     /// CoAP token.
     pub token: Token,
-    /// Hash of what it is about (CoAP Uri-Path and Uri-Query with the cache key's other options, MQTT topic with an alias resolved); 0 where unknown.
+    /// Hash of what it is about (CoAP Uri-Path and Uri-Query with the other options that name a resource, MQTT topic with an alias resolved); 0 where unknown.
     pub subject_hash: u64,
     /// Hash of the payload's captured bytes and its length; set by decoders of messages that another session may carry on (MQTT PUBLISH).
     pub payload_digest: u64,
     /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
     pub body_tag: u64,
+    /// Hash of what tells the endpoints apart that a forwarder speaks for (MQTT-SN 1.2 §5.5: the wireless node's ID); 0 where none does.
+    pub node_hash: u64,
     /// The row (`decode_as`) of the protocol whose bytes it carries; none where it carries none that are decoded.
     pub carries: Option<&'static str>,
     /// The row of the protocol that the connection goes on in behind this message: STARTTLS, Upgrade.
@@ -168,6 +170,7 @@ impl Message {
         self.subject_hash = 0;
         self.payload_digest = 0;
         self.body_tag = 0;
+        self.node_hash = 0;
         self.fragment_bytes = 0;
         (self.carries, self.carries_on, self.other_protocol) = (None, None, None);
         self.content.clear();

@@ -30,7 +30,9 @@ notes! {
     TIME_BACKWARDS, "time-backwards", "frames are stamped before the frame captured before them", "times, rates";
     TIME_JUMP, "time-jump", "a frame is stamped more than a day away from the frame before it", "times, rates";
     CAPTURED_TWICE, "captured-twice", "packets were captured twice, microseconds apart; the copies count as frames, not as messages", "frame totals";
+    LINK_RETRANSMISSION, "link-retransmission", "the link layer sent frames again (IEEE 802.15.4); they count as frames, not as messages", "frame totals";
     LINK_TYPE, "link-type", "frames of a link type that is not decoded", "all that these frames hold";
+    LINK_ENCRYPTED, "link-encrypted", "frames are encrypted by their link layer (IEEE 802.15.4, IEEE 802.11); they are not opened", "all that these frames hold";
     // network and transport
     FRAGMENT_MISSING, "fragment-missing", "IP or 6LoWPAN fragments whose datagram never became whole", "messages of these datagrams";
     FRAGMENT_OVERLAP, "fragment-overlap", "fragments hold the same part of a datagram; what came first is used", "payload of these datagrams";

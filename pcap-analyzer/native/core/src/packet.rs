@@ -142,6 +142,8 @@ pub struct Packet {
     pub transport: Transport,
     /// IP identification (IPv4), to tell a packet captured twice from one sent twice (trap 7).
     pub ip_identification: Option<u16>,
+    /// Whether the link layer sent its frame again, which holds no other packet then.
+    pub is_sent_again: bool,
 }
 
 impl Packet {

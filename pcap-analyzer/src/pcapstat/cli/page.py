@@ -182,6 +182,7 @@ def reliability(session: SessionFigures) -> list[str]:
         "TCP segments out of order": session.tcp_out_of_order,
         "bytes lost in the capture": session.lost_bytes,
         "frames captured twice": session.captured_twice,
+        "frames sent again by the link layer": session.link_retransmissions,
         "malformed": session.malformed,
         "unanswered": session.exchanges_unanswered,
     }

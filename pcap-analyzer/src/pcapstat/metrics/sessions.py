@@ -108,6 +108,7 @@ class SessionFigures:
     tcp_out_of_order: int
     lost_bytes: int
     captured_twice: int
+    link_retransmissions: int
     malformed: int
     field_section_bytes: int
     field_block_bytes: int
@@ -344,6 +345,7 @@ COPIED = (
     "tcp_out_of_order",
     "lost_bytes",
     "captured_twice",
+    "link_retransmissions",
     "malformed",
     "field_section_bytes",
     "field_block_bytes",

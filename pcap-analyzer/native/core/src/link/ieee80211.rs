@@ -21,8 +21,11 @@ pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
 fn frame(layer: Layer<'_>, is_padded: bool) -> Inside<'_> {
     let Some(&[kind, flags]) = layer.first() else { return Inside::Cut("wlan") };
     let subtype = kind >> 4;
-    if kind >> 2 & 3 != DATA || subtype & NO_DATA != 0 || flags & PROTECTED != 0 {
+    if kind >> 2 & 3 != DATA || subtype & NO_DATA != 0 {
         return Inside::Other("wlan");
+    }
+    if flags & PROTECTED != 0 {
+        return Inside::Encrypted("wlan");
     }
     let addresses = if flags & TO_AND_FROM_DS == TO_AND_FROM_DS { 30 } else { 24 };
     let is_qos = subtype & QOS != 0;
@@ -87,7 +90,7 @@ mod tests {
         let mut protected = FRAME;
         protected[1] |= 0x40;
 
-        assert_eq!(Inside::Other("wlan"), open(Layer::new(&protected, 35)));
+        assert_eq!(Inside::Encrypted("wlan"), open(Layer::new(&protected, 35)));
         assert_eq!(Inside::Other("wlan"), open(Layer::new(&[0xc8, 1], 26)));
     }
 }

@@ -1,7 +1,7 @@
 //! IEEE 802.15.4 MAC frames (2006 §7.2, 2015 §7.2), with and without check sequence, and behind the TAP header.
 
 use super::{sixlowpan, Inside};
-use crate::bytes::{Cursor, Short};
+use crate::bytes::{hash, Cursor, Short};
 use crate::layer::Layer;
 
 /// A link address; what an IPv6 interface identifier is made of.
@@ -14,6 +14,8 @@ pub enum LinkAddress {
     Short(u16, u16),
     /// EUI-64.
     Extended([u8; 8]),
+    /// The interface identifier of an IPv6 header, which is to the header within it what a link address is to the outermost (RFC 6282 §3.2.2).
+    Identifier([u8; 8]),
 }
 
 impl LinkAddress {
@@ -26,7 +28,7 @@ impl LinkAddress {
                 let ([p0, p1], [s0, s1]) = (pan.to_be_bytes(), short.to_be_bytes());
                 [p0, p1, 0, 0xff, 0xfe, 0, s0, s1]
             }
-            Self::Extended(octets) => octets,
+            Self::Extended(octets) | Self::Identifier(octets) => octets,
         }
     }
 }
@@ -43,6 +45,12 @@ pub struct LinkAddresses {
 /// LINKTYPE_IEEE802_15_4_WITHFCS: the last two bytes are a check sequence.
 pub(super) fn open_with_fcs(layer: Layer<'_>) -> Inside<'_> {
     open(layer.cap(layer.wire_bytes.saturating_sub(2)))
+}
+
+/// LINKTYPE_IEEE802_15_4_NONASK_PHY: the frame as it is on the air, with preamble, delimiter and length (2006 §6.3), and its check sequence.
+pub(super) fn open_phy(layer: Layer<'_>) -> Inside<'_> {
+    let Some(&[_, _, _, _, _, length]) = layer.first() else { return Inside::Cut("wpan-nonask-phy") };
+    open_with_fcs(layer.strip(6).cap(u32::from(length & 0x7f)))
 }
 
 /// LINKTYPE_IEEE802_15_4_TAP: a header of type-length-values, one of which tells the check sequence's length.
@@ -66,16 +74,19 @@ pub(super) fn open_tap(layer: Layer<'_>) -> Inside<'_> {
 pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
     let mut cursor = Cursor::new(layer.captured);
     match header(&mut cursor) {
-        Ok(Header::Data { addresses, mic_bytes }) => {
+        Ok(Header::Data { addresses, mic_bytes, is_numbered }) => {
             let inside = layer.strip(cursor.offset());
             let inside = inside.cap(inside.wire_bytes.saturating_sub(mic_bytes));
             match inside.u8(0) {
-                Some(dispatch) if sixlowpan::is_dispatch(dispatch) => Inside::LowPan(inside, addresses),
+                Some(dispatch) if sixlowpan::is_dispatch(dispatch) => {
+                    Inside::LowPan(inside, addresses, is_numbered.then(|| hash(layer.captured)))
+                }
                 Some(_) => Inside::Other("wpan"),
                 None if inside.is_cut() => Inside::Cut("wpan"),
                 None => Inside::Other("wpan"),
             }
         }
+        Ok(Header::Encrypted) => Inside::Encrypted("wpan"),
         Ok(Header::Other) => Inside::Other("wpan"),
         Err(_) if layer.is_cut() || layer.wire_bytes == 0 => Inside::Cut("wpan"),
         Err(_) => Inside::Other("wpan"),
@@ -83,9 +94,11 @@ pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
 }
 
 enum Header {
-    /// A data frame that can be read, with the length of its message integrity code.
-    Data { addresses: LinkAddresses, mic_bytes: u32 },
-    /// Beacon, acknowledgement, command, or encrypted.
+    /// A data frame that can be read, with the length of its message integrity code, and whether it has a sequence number.
+    Data { addresses: LinkAddresses, mic_bytes: u32, is_numbered: bool },
+    /// A data frame whose content is encrypted.
+    Encrypted,
+    /// Beacon, acknowledgement, command.
     Other,
 }
 
@@ -98,7 +111,8 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Header, Short> {
     if control & 7 != DATA || version == 3 || destination_mode == 1 || source_mode == 1 {
         return Ok(Header::Other);
     }
-    if version < 2 || control & 0x0100 == 0 {
+    let is_numbered = version < 2 || control & 0x0100 == 0;
+    if is_numbered {
         cursor.u8()?;
     }
     let (destination_pan, source_pan) = pans(version, destination_mode, source_mode, control & 0x40 != 0);
@@ -110,13 +124,13 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Header, Short> {
         0 => 0,
         _ => match security(cursor)? {
             Some(mic_bytes) => mic_bytes,
-            None => return Ok(Header::Other),
+            None => return Ok(Header::Encrypted),
         },
     };
     if version == 2 && control & 0x0200 != 0 {
         information_elements(cursor)?;
     }
-    Ok(Header::Data { addresses: LinkAddresses { source, destination }, mic_bytes })
+    Ok(Header::Data { addresses: LinkAddresses { source, destination }, mic_bytes, is_numbered })
 }
 
 /// Which PAN identifiers are there (2015, table 7-2; before, the source's is left out with compression).
@@ -178,4 +192,49 @@ fn information_elements(cursor: &mut Cursor<'_>) -> Result<(), Short> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A data frame of 2006 §7.2.2.2 with short addresses 1 and 2 in PAN abcd, sequence number 7, and IPv6 written out (RFC 4944 §5.1).
+    const FRAME: [u8; 11] = [0x61, 0x98, 7, 0xcd, 0xab, 2, 0, 1, 0, 0x41, 0x60];
+
+    #[test]
+    fn a_frame_is_opened_as_it_is_on_the_air() {
+        // 2006 §6.3: preamble of four zero bytes, delimiter a7, length of the frame with its check sequence
+        let on_air = [&[0, 0, 0, 0, 0xa7, 13], &FRAME[..], &[1, 2], &[0xee]].concat();
+
+        for (inside, offset) in [(open_phy(Layer::new(&on_air, 20)), 15), (open(Layer::new(&FRAME, 11)), 9)] {
+            let Inside::LowPan(layer, addresses, Some(_)) = inside else { panic!("{inside:?}") };
+            let expected = LinkAddresses { source: LinkAddress::Short(0xabcd, 1), destination: LinkAddress::Short(0xabcd, 2) };
+            assert_eq!((Layer { captured: &[0x41, 0x60], wire_bytes: 2, offset }, expected), (layer, addresses));
+        }
+    }
+
+    #[test]
+    fn an_encrypted_frame_is_said_to_be_one() {
+        // 2006 §7.2.1.1.2, §7.6.2.2: security enabled (bit 3); levels 2 (integrity alone) and 5 (encryption), frame counter, no key identifier
+        let secured = |level| [&[0x69, 0x98], &FRAME[2..9], &[level, 1, 0, 0, 0, 0x41, 0x60, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+
+        assert_eq!(Inside::Encrypted("wpan"), open(Layer::new(&secured(5), 24)));
+        assert!(matches!(open(Layer::new(&secured(2), 24)), Inside::LowPan(layer, ..) if layer.captured == [0x41, 0x60]));
+    }
+
+    #[test]
+    fn only_a_frame_with_a_sequence_number_can_be_known_again() {
+        let digest = |bytes: &[u8]| match open(Layer::new(bytes, bytes.len() as u32)) {
+            Inside::LowPan(_, _, digest) => digest,
+            inside => panic!("{inside:?}"),
+        };
+        let mut next = FRAME;
+        next[2] = 8;
+        // 2015 §7.2.2: version 2 in bits 12 and 13 of frame control, sequence number suppression in bit 8
+        let suppressed = [&[0x61, 0xa9], &FRAME[3..]].concat();
+
+        assert_eq!(digest(&FRAME), digest(&FRAME));
+        assert_ne!(digest(&FRAME), digest(&next));
+        assert_eq!(None, digest(&suppressed));
+    }
 }

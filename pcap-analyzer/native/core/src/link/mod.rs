@@ -7,6 +7,7 @@ mod linux_sll;
 mod loopback;
 mod ppp;
 mod raw_ip;
+pub mod sent_again;
 pub mod sixlowpan;
 
 use crate::layer::Layer;
@@ -16,8 +17,10 @@ use crate::layer::Layer;
 pub enum Inside<'a> {
     /// An IPv4 or IPv6 packet, with what stands behind it in the frame.
     Ip(Layer<'a>),
-    /// IPv6 in 6LoWPAN's form, between these link addresses.
-    LowPan(Layer<'a>, ieee802154::LinkAddresses),
+    /// IPv6 in 6LoWPAN's form, between these link addresses; of a frame with a sequence number a digest, which it has again where it is sent again.
+    LowPan(Layer<'a>, ieee802154::LinkAddresses, Option<u64>),
+    /// Data that the link layer encrypts; the filter name of the link layer.
+    Encrypted(&'static str),
     /// Something else, by Wireshark's filter name.
     Other(&'static str),
     /// Cut by the snap length before it could be told; the name of the layer that is cut.
@@ -55,6 +58,7 @@ pub const LINK_TYPES: &[LinkType] = &[
     LinkType { number: 192, name: "ppi", is_ethernet: false, open: ieee80211::open_ppi },
     LinkType { number: 195, name: "wpan", is_ethernet: false, open: ieee802154::open_with_fcs },
     LinkType { number: 204, name: "ppp", is_ethernet: false, open: ppp::open_with_direction },
+    LinkType { number: 215, name: "wpan-nonask-phy", is_ethernet: false, open: ieee802154::open_phy },
     LinkType { number: 228, name: "raw", is_ethernet: false, open: raw_ip::open },
     LinkType { number: 229, name: "raw", is_ethernet: false, open: raw_ip::open },
     LinkType { number: 230, name: "wpan", is_ethernet: false, open: ieee802154::open },

@@ -1,19 +1,23 @@
 //! 6LoWPAN: IPv6 over IEEE 802.15.4 (RFC 4944) with header compression (RFC 6282, and HC1 of RFC 4944 §10). Compressed headers are written out as
-//! the IPv6 and UDP headers that they stand for; the account says how much longer that made them.
+//! the IPv6 and UDP headers that they stand for; the account says how much longer that made them. Routing headers (RFC 8138) are taken off and not
+//! written out: their bytes are IP's. Recoverable fragments (RFC 8931) are not put together.
 
 use super::ieee802154::{LinkAddress, LinkAddresses};
 use crate::bytes::{Cursor, Short};
 use crate::layer::Layer;
 
-/// Whether a first byte announces 6LoWPAN (RFC 4944 §5.1, RFC 6282 §2).
+/// Whether a first byte announces 6LoWPAN (RFC 4944 §5.1, RFC 6282 §2, RFC 8025 §5, RFC 8931 §5).
 #[must_use]
 pub(super) const fn is_dispatch(first: u8) -> bool {
-    matches!(first, IPV6 | HC1 | BROADCAST | 0x60..=0x7f | 0x80..=0xbf | 0xc0..=0xc7 | 0xe0..=0xe7)
+    matches!(first, IPV6 | HC1 | BROADCAST | PAGE_1 | 0x60..=0x7f | 0x80..=0xbf | 0xc0..=0xc7 | 0xe0..=0xeb)
 }
 
 const IPV6: u8 = 0x41;
 const HC1: u8 = 0x42;
 const BROADCAST: u8 = 0x50;
+const PAGE_1: u8 = 0xf1;
+/// IPv6 headers within IPv6 headers that are written out.
+const DEEPEST: usize = 4;
 
 /// What a frame's 6LoWPAN headers tell.
 #[derive(Debug)]
@@ -98,6 +102,8 @@ fn mesh(cursor: &mut Cursor<'_>) -> Result<LinkAddresses, Short> {
 /// Writes headers out, as their fields are read.
 struct Writer {
     bytes: Vec<u8>,
+    /// Where IPv6 headers begin whose length is not known yet.
+    packets: Vec<usize>,
     /// Where the next header's number belongs.
     next_header: usize,
     udp: Option<Udp>,
@@ -117,8 +123,9 @@ fn expand<'a>(
     addresses: LinkAddresses,
     datagram_bytes: Option<u16>,
 ) -> Result<Option<Expanded<'a>>, Short> {
-    let mut writer = Writer { bytes: Vec::with_capacity(96), next_header: 6, udp: None, is_context_unknown: false };
-    let is_decoded = match cursor.peek() {
+    let is_passed = pass_routing_headers(&mut cursor)?;
+    let mut writer = Writer { bytes: Vec::with_capacity(96), packets: Vec::new(), next_header: 0, udp: None, is_context_unknown: false };
+    let is_decoded = match cursor.peek().filter(|_| is_passed) {
         Some(IPV6) => cursor.u8().map(|_| true)?,
         Some(HC1) => writer.hc1(&mut cursor, addresses)?,
         Some(0x60..=0x7f) => writer.iphc(&mut cursor, addresses)?,
@@ -141,6 +148,28 @@ fn expand<'a>(
     }))
 }
 
+/// Takes the routing headers of page 1 off (RFC 8138 §4): elective ones tell their length, critical ones by their type. Returns whether all are known.
+fn pass_routing_headers(cursor: &mut Cursor<'_>) -> Result<bool, Short> {
+    if cursor.peek() != Some(PAGE_1) {
+        return Ok(true);
+    }
+    cursor.u8()?;
+    while let Some(0x80..=0xbf) = cursor.peek() {
+        let [first, kind] = cursor.array()?;
+        let is_elective = first & 0x20 != 0;
+        let length = match kind {
+            _ if is_elective => usize::from(first & 0x1f),
+            // §5.1, source routing header: Size + 1 addresses of 1, 2, 4, 8 or 16 bytes
+            0..=4 => (usize::from(first & 0x1f) + 1) << kind,
+            // §6.1, RPL packet information: I leaves the instance out, K shortens the rank
+            5 => usize::from(first & 2 == 0) + if first & 1 == 0 { 2 } else { 1 },
+            _ => return Ok(false),
+        };
+        cursor.take(length)?;
+    }
+    Ok(true)
+}
+
 /// What a next-header compression byte (RFC 6282 §4) was read as.
 enum Next {
     Compressed,
@@ -152,6 +181,7 @@ impl Writer {
     /// IPHC (RFC 6282 §3.1): 011, traffic class and flow, next header, hop limit | context, source, destination.
     fn iphc(&mut self, cursor: &mut Cursor<'_>, addresses: LinkAddresses) -> Result<bool, Short> {
         let [first, second] = cursor.array()?;
+        self.begin_packet();
         let contexts = if second & 0x80 != 0 { cursor.u8()? } else { 0 };
         self.class_and_flow(cursor, first >> 3 & 3)?;
         self.bytes.extend([0, 0]);
@@ -179,6 +209,28 @@ impl Writer {
             next = self.next_header(cursor)?;
         }
         Ok(matches!(next, Next::Done))
+    }
+
+    /// An IPv6 header begins here; the number of what follows it is at its seventh byte.
+    fn begin_packet(&mut self) {
+        self.packets.push(self.bytes.len());
+        self.next_header = self.bytes.len() + 6;
+    }
+
+    /// A packet within the packet (§4.2). What its addresses leave out is in the header around it.
+    fn packet_within(&mut self, cursor: &mut Cursor<'_>) -> Result<Next, Short> {
+        const IPV6_IN_IPV6: u8 = 41;
+        let around = self.packets.last().and_then(|&at| self.bytes.get(at..)).and_then(|header| header.first_chunk::<40>());
+        let Some([.., s0, s1, s2, s3, s4, s5, s6, s7, _, _, _, _, _, _, _, _, d0, d1, d2, d3, d4, d5, d6, d7]) = around else {
+            return Ok(Next::Unknown);
+        };
+        let source = LinkAddress::Identifier([*s0, *s1, *s2, *s3, *s4, *s5, *s6, *s7]);
+        let destination = LinkAddress::Identifier([*d0, *d1, *d2, *d3, *d4, *d5, *d6, *d7]);
+        if self.packets.len() >= DEEPEST || !matches!(cursor.peek(), Some(0x60..=0x7f)) {
+            return Ok(Next::Unknown);
+        }
+        self.follow(IPV6_IN_IPV6);
+        Ok(if self.iphc(cursor, LinkAddresses { source, destination })? { Next::Done } else { Next::Unknown })
     }
 
     /// Version, traffic class and flow label (§3.2.1). In the frame ECN stands before DSCP.
@@ -240,12 +292,13 @@ impl Writer {
         Ok(Some(address))
     }
 
-    /// One compressed next header (§4): UDP, or an extension header behind which there may be another one.
+    /// One compressed next header (§4): UDP, an extension header behind which there may be another one, or an IPv6 header.
     fn next_header(&mut self, cursor: &mut Cursor<'_>) -> Result<Next, Short> {
         let encoding = cursor.u8()?;
         match encoding {
             0xf0..=0xf7 => self.udp(cursor, encoding).map(|()| Next::Done),
             0xe0..=0xe9 => self.extension(cursor, encoding),
+            0xee => self.packet_within(cursor),
             _ => Ok(Next::Unknown),
         }
     }
@@ -315,6 +368,7 @@ impl Writer {
             2 => 58,
             _ => 6,
         };
+        self.begin_packet();
         self.bytes.extend([0x60, 0, 0, 0, 0, 0, next, hop_limit]);
         self.bytes.extend(source);
         self.bytes.extend(destination);
@@ -353,10 +407,9 @@ impl Writer {
     /// Fills the length fields of the written headers, of a datagram of `total` bytes.
     fn lengths(&mut self, total: usize) {
         const HEADER: usize = 40;
-        if self.bytes.is_empty() {
-            return;
+        for at in std::mem::take(&mut self.packets) {
+            self.put(at + 4, total.saturating_sub(at + HEADER));
         }
-        self.put(4, total.saturating_sub(HEADER));
         if let Some(at) = self.udp.as_ref().map(|udp| udp.at) {
             self.put(at + 4, total.saturating_sub(at));
         }
@@ -386,6 +439,7 @@ fn identifier(link: LinkAddress) -> [u8; 8] {
     match link {
         LinkAddress::Absent => [0; 8],
         LinkAddress::Short(_, short) => short_identifier(0, short),
+        LinkAddress::Identifier(octets) => octets,
         LinkAddress::Extended([first, rest @ ..]) => {
             let [a, b, c, d, e, f, g] = rest;
             [first ^ 2, a, b, c, d, e, f, g]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::note::{Notes, CAPTURED_TWICE, FRAGMENT_MISSING, FRAGMENT_OVERLAP};
+use crate::note::{Notes, CAPTURED_TWICE, FRAGMENT_MISSING, FRAGMENT_OVERLAP, LINK_RETRANSMISSION};
 use crate::packet::{Account, Address, COPY_NS};
 
 /// How long fragments wait for the others, in capture time (RFC 8200 §4.5, RFC 4944 §5.3).
@@ -64,6 +64,8 @@ pub struct Arrival<'a> {
     pub frame: u64,
     /// Capture time in nanoseconds.
     pub time_ns: i64,
+    /// Whether the link layer sent its frame again.
+    pub is_sent_again: bool,
 }
 
 /// A datagram whose fragments are all there.
@@ -147,6 +149,15 @@ impl Fragments {
             return Verdict::Refused;
         }
         self.make_room(arrival, notes);
+        if arrival.is_sent_again {
+            notes.add(LINK_RETRANSMISSION, None, arrival.file, arrival.frame, String::new);
+            if !self.waiting.contains_key(&arrival.key) {
+                return Verdict::Refused;
+            }
+        }
+        if self.waiting.get(&arrival.key).is_some_and(|waiting| waiting.copies.iter().any(|datagram| datagram.is_of_another(arrival))) {
+            self.give_up(arrival.key, notes);
+        }
         self.serial += 1;
         let waiting = match self.waiting.entry(arrival.key) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -162,7 +173,9 @@ impl Fragments {
         let overlap = arrival.wire_bytes - (datagram.covered - before);
         if overlap > 0 {
             account.ip += i64::from(overlap);
-            notes.add(FRAGMENT_OVERLAP, None, arrival.file, arrival.frame, String::new);
+            if !arrival.is_sent_again {
+                notes.add(FRAGMENT_OVERLAP, None, arrival.file, arrival.frame, String::new);
+            }
         }
         if datagram.is_whole() {
             return self.finish(arrival.key, place, account);
@@ -243,12 +256,22 @@ impl Datagram {
         Self { pieces, covered: 0, total: None, protocol: 0, account, file: 0, frame_last: 0, is_copy }
     }
 
+    /// The fragment that came of the very same part.
+    fn same_part(&self, arrival: &Arrival<'_>) -> Option<&Piece> {
+        let at = self.pieces.partition_point(|piece| piece.range.end <= arrival.offset);
+        self.pieces.get(at).filter(|piece| piece.range == (arrival.offset..arrival.offset + arrival.wire_bytes))
+    }
+
     /// Whether it has the same fragment already, captured just before or after.
     fn holds(&self, arrival: &Arrival<'_>) -> bool {
-        let at = self.pieces.partition_point(|piece| piece.range.end <= arrival.offset);
-        let range = arrival.offset..arrival.offset + arrival.wire_bytes;
-        let is_same = |piece: &Piece| piece.range == range && piece.captured == arrival.captured;
-        self.pieces.get(at).is_some_and(|piece| is_same(piece) && piece.time_ns.abs_diff(arrival.time_ns) < COPY_NS)
+        let is_same = |piece: &Piece| piece.captured == arrival.captured && piece.time_ns.abs_diff(arrival.time_ns) < COPY_NS;
+        self.same_part(arrival).is_some_and(is_same)
+    }
+
+    /// Whether the fragment is of a later datagram that has the identification of this one: the very same part has another content there.
+    fn is_of_another(&self, arrival: &Arrival<'_>) -> bool {
+        let is_other = |piece: &Piece| piece.captured.len() == arrival.captured.len() && piece.captured != arrival.captured;
+        self.same_part(arrival).is_some_and(is_other)
     }
 
     /// Puts the fragment's data into the gaps that are left: what came first counts. Returns the captured bytes that were kept.

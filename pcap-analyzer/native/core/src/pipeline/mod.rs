@@ -86,6 +86,12 @@ impl Options {
     fn wants_messages_of(&self, session: u32) -> bool {
         self.wants_messages && self.shares(session)
     }
+
+    /// Whether texts of a session's messages are wanted: rows of exchanges show some of them too.
+    #[inline]
+    fn wants_text_of(&self, session: u32) -> bool {
+        (self.wants_messages || self.wants_exchanges) && self.shares(session)
+    }
 }
 
 fn cores() -> usize {

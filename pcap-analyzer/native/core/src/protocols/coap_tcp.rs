@@ -303,6 +303,43 @@ mod tests {
         assert_eq!(vec!["cancelled"], scene.exchanges.take_ended().iter().map(|row| row.outcome).collect::<Vec<_>>());
     }
 
+    /// A block of a transfer (RFC 8323 §6, SZX 7: several blocks of 1,024 bytes each): code, token, Uri-Path "a" in requests, Block1 or Block2, payload.
+    fn bert(code: u8, token: u8, path: &[u8], block: &[u8], payload_bytes: usize) -> Vec<u8> {
+        let payload = if payload_bytes > 0 { [vec![0xff], vec![b'x'; payload_bytes]].concat() } else { Vec::new() };
+        let rest = path.len() + block.len() + payload.len();
+        let length = if rest < 13 {
+            vec![(rest as u8) << 4 | 1]
+        } else if rest < 269 {
+            vec![0xd1, (rest - 13) as u8]
+        } else {
+            [vec![0xe1], ((rest - 269) as u16).to_be_bytes().to_vec()].concat()
+        };
+        [&length[..], &[code, token], path, block, &payload].concat()
+    }
+
+    #[test]
+    fn blocks_of_several_times_1024_bytes_are_one_transfer() {
+        // the numbers of RFC 8323 §6.1's GET: Block2 of 3,072, 5,120 and 4,711 bytes, so the requests ask for 3 and 8; each with a token of its own
+        let mut scene = Scene::with_rows();
+        for (token, number, payload_bytes, time_ms) in [(1, 0_u8, 3072, 0), (2, 3, 5120, 20), (3, 8, 4711, 40)] {
+            let (is_first, more) = (number == 0, u8::from(payload_bytes != 4711) << 3);
+            let asked = [0xc1, number << 4 | 7];
+            scene.send(Side::Client, time_ms, &bert(1, token, b"\xb1a", if is_first { &[] } else { &asked }, 0));
+            scene.send(Side::Server, time_ms + 10, &bert(69, token, b"", &[0xd1, 10, number << 4 | more | 7], payload_bytes));
+        }
+        let ended = scene.exchanges.take_ended();
+        let rows: Vec<_> = ended.iter().map(|row| (row.kind, row.outcome, row.parts, row.payload_bytes, row.messages)).collect();
+        assert_eq!(vec![("GET block-wise", "complete", Some(3), 12_903, 6)], rows);
+    }
+
+    #[test]
+    fn the_size_of_a_bert_block_is_not_in_its_option() {
+        let mut message = Message { wants_text: true, ..Message::default() };
+        CoapTcp { is_framed: false }.next(Input::whole(&bert(69, 1, b"", &[0xd1, 10, 0x0f], 3072)), Side::Server, &mut message);
+
+        assert_eq!((Some("Block2: 0/1/BERT"), Some(7), 3072), (message.options.get(), message.block2_szx, message.payload_bytes));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {

@@ -206,7 +206,7 @@ table! {
         kind: &'static str [""],
         /// Direction of the message that began it.
         direction: &'static str [""],
-        /// How it ended: complete, unanswered, reset, cancelled, superseded, ambiguous, open (at the end of the capture).
+        /// How it ended: complete, unanswered, suppressed (no response, as the request asks by No-Response, RFC 7967), reset, cancelled, superseded, ambiguous, open (at the end of the capture).
         outcome: &'static str [""],
         /// The capture file of the first message.
         file: Option<std::sync::Arc<str>> [""],
@@ -326,6 +326,9 @@ table! {
         lost_bytes: u64 ["bytes"],
         /// Frames captured twice, microseconds apart: in the control frames, not in the messages.
         captured_twice: u64 [""],
+        /// Frames that the link layer sent again (IEEE 802.15.4: the same sequence number and content, less than 1.5 s later): in the control frames, not in
+        /// the messages.
+        link_retransmissions: u64 [""],
         /// Names and values of field sections before compression (HTTP/2, RFC 7541), where all that built them is in the capture.
         field_section_bytes: u64 ["bytes"],
         /// The same field sections as they were sent.

@@ -371,6 +371,7 @@ impl Session {
             Why::Empty => {}
             Why::Retransmission => self.row.tcp_retransmissions += 1,
             Why::CapturedTwice => self.row.captured_twice += 1,
+            Why::LinkRetransmission => self.row.link_retransmissions += 1,
         }
         if self.is_stopped() {
             return;
@@ -394,6 +395,7 @@ impl Session {
         self.row.control_frames += before.frames;
         self.row.tcp_retransmissions += before.retransmissions;
         self.row.captured_twice += before.captured_twice;
+        self.row.link_retransmissions += before.link_retransmissions;
         let direction = self.direction(from);
         direction.control_frames += before.frames;
         direction.control_parts.add_sums(&before.parts);

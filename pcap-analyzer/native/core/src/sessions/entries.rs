@@ -67,6 +67,8 @@ pub enum Why {
     Retransmission,
     /// The capture took it twice.
     CapturedTwice,
+    /// The link layer sends it again.
+    LinkRetransmission,
 }
 
 /// Frames without a message that came before the session.
@@ -80,6 +82,8 @@ pub struct Before {
     pub retransmissions: u64,
     /// How many of them the capture took twice.
     pub captured_twice: u64,
+    /// How many of them the link layer sent again.
+    pub link_retransmissions: u64,
 }
 
 /// What counting needs of a message.

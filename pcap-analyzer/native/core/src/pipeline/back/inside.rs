@@ -137,7 +137,7 @@ fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
 impl Inside {
     /// A conversation in `protocol`, begun.
     fn begin(protocol: &'static Protocol, options: &Options, session: u32) -> Self {
-        let message = Message { wants_text: options.wants_messages_of(session), wants_secrets: options.show_secrets, ..Message::default() };
+        let message = Message { wants_text: options.wants_text_of(session), wants_secrets: options.show_secrets, ..Message::default() };
         Self::Known(Box::new(Inner {
             protocol,
             decoder: (protocol.decoder)(&options.decoding),

@@ -13,7 +13,7 @@ use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::exchanges::{Event, Linker, Timing};
 use crate::message::{Message, Side};
-use crate::note::{self, Notes};
+use crate::note::{self, NoteKind, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half};
@@ -109,7 +109,7 @@ impl<'s> Back<'s> {
     /// A second half at the start of a capture.
     pub fn new(duty: Duty<'s>, sink: &'s mut dyn Sink, pdml: Option<Pdml>) -> Self {
         let Duty { options, files, part, linker } = duty;
-        let message = Message { wants_text: options.wants_messages, wants_secrets: options.show_secrets, ..Message::default() };
+        let message = Message { wants_secrets: options.show_secrets, ..Message::default() };
         let mut rooms = Rooms::new(options, files, sink, part);
         if linker.is_some() {
             rooms.exchanges.link_later();
@@ -226,7 +226,10 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         let from = stream.side(packet);
         if stream.is_copy(packet, from, *digest) {
-            return self.copy(packet, place, from);
+            return self.copy(packet, place, from, Why::CapturedTwice, note::CAPTURED_TWICE);
+        }
+        if packet.is_sent_again {
+            return self.copy(packet, place, from, Why::LinkRetransmission, note::LINK_RETRANSMISSION);
         }
         match packet.transport {
             Transport::Udp => self.udp(packet, place, from, bytes),
@@ -234,11 +237,11 @@ impl<'s> Back<'s> {
         }
     }
 
-    /// Counts a copy that the capture took of the packet before.
-    fn copy(&mut self, packet: &Packet, place: u32, from: Side) {
-        self.control(packet, place, from, Why::CapturedTwice);
+    /// Counts a copy of a packet before, that the capture took or the link layer sent.
+    fn copy(&mut self, packet: &Packet, place: u32, from: Side, why: Why, note: NoteKind) {
+        self.control(packet, place, from, why);
         if let Some(session) = self.streams.get(place).and_then(|stream| stream.session) {
-            self.rooms.notes.add(note::CAPTURED_TWICE, Some(session), packet.file, packet.frame, String::new);
+            self.rooms.notes.add(note, Some(session), packet.file, packet.frame, String::new);
         }
     }
 
@@ -256,6 +259,7 @@ impl<'s> Back<'s> {
             waiting.frames += 1;
             waiting.retransmissions += u64::from(why == Why::Retransmission);
             waiting.captured_twice += u64::from(why == Why::CapturedTwice);
+            waiting.link_retransmissions += u64::from(why == Why::LinkRetransmission);
         }
     }
 
@@ -413,7 +417,7 @@ impl<'s> Back<'s> {
         let (Some(stream), Some(conversation)) = (streams.get_mut(place), conversations.get_mut(at)) else { return };
         let from = stream.side(packet);
         let wants_row = rooms.options.wants_messages_of(conversation.session);
-        message.wants_text = wants_row;
+        message.wants_text = rooms.options.wants_text_of(conversation.session);
         let mut talk = Talk {
             cutter: Cutter {
                 decoder: conversation.decoder.as_mut(),

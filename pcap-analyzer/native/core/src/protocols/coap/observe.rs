@@ -31,7 +31,7 @@ impl Sender {
             exchanges.interval(exchange, at.time_ns - before_ns);
         }
         if is_fresh {
-            let found = self.requests.values_mut().chain(&mut self.anonymous).find(|open| open.exchange == request.exchange);
+            let found = self.open_mut(message.token, request.exchange);
             if let (Some(open), Some(value)) = (found, message.observe) {
                 open.freshest = Some((value, at.time_ns));
             }
@@ -53,7 +53,7 @@ impl Sender {
     /// Numbers a registration. One that renews another (RFC 7641 §3.3.1) goes on with its number and its freshest notification.
     pub(super) fn number(&mut self, token: Token, request: &mut Request) {
         let renewed = match token.is_empty() {
-            true => self.anonymous.iter().find(|open| request.renews(open)),
+            true => self.anonymous.values().find(|open| request.renews(open)),
             false => self.requests.get(&token).filter(|open| request.renews(open)),
         };
         (request.registration, request.freshest) = match renewed {
@@ -68,7 +68,7 @@ impl Sender {
     /// Ends the registration with this number (RFC 7641 §3.6).
     pub(super) fn cancel(&mut self, registration: u16, exchanges: &mut Exchanges) {
         let is_it = |request: &&Request| request.is_observe && request.registration == registration;
-        let found = self.requests.values().chain(&self.anonymous).find(is_it);
+        let found = self.requests.values().chain(self.anonymous.values()).find(is_it);
         let Some(exchange) = found.map(|request| request.exchange) else { return };
         self.close(exchange, "cancelled", exchanges);
         self.remove(exchange);

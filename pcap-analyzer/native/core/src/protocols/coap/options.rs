@@ -52,6 +52,8 @@ const OPTIONS: &[(u16, &str, Format, usize, usize)] = &[
     (292, "Request-Tag", Opaque, 0, 8),         // RFC 9175 §3.2.1
 ];
 
+/// The size exponent of blocks that are several of 1,024 bytes (RFC 8323 §6).
+pub(super) const BERT: u32 = 7;
 /// The byte between options and payload (RFC 7252 §3).
 pub const PAYLOAD_MARKER: u8 = 0xff;
 
@@ -101,7 +103,8 @@ pub fn read(cursor: &mut Cursor<'_>, message: &mut Message) -> Result<Told, Faul
         let length = extended(cursor, first & 0x0f, "option length 15 is reserved")?;
         let value = cursor.take(length as usize).map_err(|_| Fault::Short)?;
         match number {
-            11 | 15 => {
+            // Proxy-Uri stands for what the other five say (RFC 7252 §5.10.2)
+            3 | 7 | 11 | 15 | 35 | 39 => {
                 subject.write_u32(number);
                 subject.write(value);
                 has_subject = true;
@@ -177,6 +180,14 @@ fn push_number(text: &mut String, number: u32) {
     text.extend(char::from_digit(number % 10, 10));
 }
 
+/// NUM/M/size, as RFC 7959 §3 writes them; of SZX 7 the size is the payload's (RFC 8323 §6).
+fn write_block(text: &mut String, value: u32) {
+    let _ = match value & 7 {
+        BERT => write!(text, "{}/{}/BERT", value >> 4, value >> 3 & 1),
+        szx => write!(text, "{}/{}/{}", value >> 4, value >> 3 & 1, 16 << szx),
+    };
+}
+
 fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message: &mut Message) {
     let text = || String::from_utf8_lossy(value);
     match number {
@@ -197,9 +208,7 @@ fn write_text(number: u32, known: Option<(&str, Format)>, value: &[u8], message:
         Empty => {}
         Uint => push_number(options, uint(value)),
         Text => options.push_str(&text()),
-        Block => {
-            let _ = write!(options, "{}/{}/{}", uint(value) >> 4, uint(value) >> 3 & 1, 16 << (uint(value) & 7));
-        }
+        Block => write_block(options, uint(value)),
         Opaque => push_hex(options, value),
     }
 }

@@ -107,7 +107,7 @@ impl Talk {
         let ids = self.ids(from, at.member);
         let (before, old) = (ids.insert(sent), ids.sweep(at.time_ns));
         if let Some(sent) = before {
-            self.sender(from).let_go(&sent, exchanges);
+            self.sender(from).let_go_soon(sent, at.time_ns, exchanges);
         }
         if let Some(old) = old {
             self.sender(from).let_go_of(old, at.time_ns, exchanges);

@@ -6,6 +6,8 @@ use super::transfers::{is_later_block, Rest, Transfers};
 use crate::exchanges::{ExchangeId, Exchanges, Moment};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub(super) struct Request {
     pub(super) manner: Manner,
     pub(super) is_observe: bool,
     pub(super) is_answered: bool,
+    /// Whether it asks for no response, or for none of some class (RFC 7967 §2.1).
+    is_suppressing: bool,
     /// Its number among the client's registrations, where it is one.
     pub(super) registration: u16,
     /// Observe value and time of the freshest notification.
@@ -57,8 +61,28 @@ impl Request {
     /// One that was just sent.
     #[inline]
     pub(super) fn new(exchange: ExchangeId, message: &Message, at: &Moment) -> Self {
-        let (subject, manner, is_observe) = (message.subject_hash, Manner::of(message), message.observe == Some(0));
-        Self { exchange, time_ns: at.time_ns, subject, manner, is_observe, is_answered: false, registration: 0, freshest: None }
+        /// Bits for the classes 2, 4 and 5 of responses.
+        const CLASSES: u8 = 0b1_1010;
+        Self {
+            exchange,
+            time_ns: at.time_ns,
+            subject: message.subject_hash,
+            manner: Manner::of(message),
+            is_observe: message.observe == Some(0),
+            is_answered: false,
+            is_suppressing: message.no_response.is_some_and(|classes| classes & CLASSES != 0),
+            registration: 0,
+            freshest: None,
+        }
+    }
+
+    /// How it ends where no response has come.
+    const fn outcome_without_response(&self) -> &'static str {
+        if self.is_suppressing {
+            "suppressed"
+        } else {
+            "unanswered"
+        }
     }
 
     /// A request of which no more is known than its message.
@@ -71,6 +95,7 @@ impl Request {
             manner: Manner::Confirmable,
             is_observe: false,
             is_answered: false,
+            is_suppressing: false,
             registration: 0,
             freshest: None,
         }
@@ -84,14 +109,21 @@ pub(super) struct Sender {
     /// Two in place: who observes often asks too.
     pub(super) requests: Few<Token, Request, 2>,
     /// Requests with the empty token, of which several can be open.
-    pub(super) anonymous: Vec<Request>,
+    pub(super) anonymous: BTreeMap<ExchangeId, Request>,
+    /// Whether some of them were answered and are not let go yet.
+    has_answered_anonymous: bool,
     pub(super) transfers: Transfers,
     /// Time of the last request for a resource.
     polled: Few<u64, i64>,
     has_superseded: bool,
+    /// Messages whose IDs others have now, and that are to be let go together.
+    replaced: Vec<Sent>,
     /// How many registrations there were, which numbers them.
     pub(super) registrations: u16,
 }
+
+/// Messages that are let go together at the least.
+const FEW_REPLACED: usize = 16;
 
 /// Kinds of exchanges by method (code 1 to 7): plain, and block-wise.
 const KINDS: [(&str, &str); 7] = [
@@ -120,47 +152,42 @@ impl Sender {
     /// Forgets messages whose IDs are forgotten, and what was kept for as long.
     pub(super) fn let_go_of(&mut self, mut old: Vec<Sent>, now_ns: i64, exchanges: &mut Exchanges) {
         old.sort_unstable_by_key(|sent| sent.exchange);
-        for sent in &old {
-            self.let_go(sent, exchanges);
+        // what is open is many where nothing is answered, so it is gone through once, and not for each message
+        let mut open: FxHashMap<ExchangeId, Request> = FxHashMap::default();
+        for request in self.requests.values().chain(self.anonymous.values()) {
+            let latest = open.entry(request.exchange).or_insert(*request);
+            if request.time_ns > latest.time_ns {
+                *latest = *request;
+            }
         }
-        self.requests.retain(|request| request.is_observe || !request.is_answered || now_ns - request.time_ns < NON_LIFETIME_NS);
+        let given_up: FxHashSet<ExchangeId> =
+            old.iter().filter(|sent| let_go(sent, open.get(&sent.exchange), exchanges)).map(|sent| sent.exchange).collect();
+        let is_kept = |exchange| !given_up.contains(&exchange);
+        let is_recent =
+            |request: &Request| request.is_observe || !request.is_answered || now_ns.saturating_sub(request.time_ns) < NON_LIFETIME_NS;
+        self.requests.retain(|request| is_recent(request) && is_kept(request.exchange));
+        self.anonymous.retain(|&exchange, _| is_kept(exchange));
+        self.transfers.retain(is_kept);
     }
 
-    /// Nothing can join the exchange of this message any more, unless it is a registration or goes on with a later message.
-    pub(super) fn let_go(&mut self, sent: &Sent, exchanges: &mut Exchanges) {
-        match sent.role {
-            Role::Request => {
-                let open = self.requests.values().chain(&self.anonymous).filter(|request| request.exchange == sent.exchange);
-                match open.max_by_key(|request| request.time_ns) {
-                    Some(request) if request.is_observe || request.time_ns > sent.time_ns => return,
-                    Some(request) if !request.is_answered => {
-                        exchanges.end(sent.exchange, "unanswered");
-                        self.remove(sent.exchange);
-                    }
-                    _ => {}
-                }
-                exchanges.forget(sent.exchange);
-            }
-            Role::Superseded => {
-                exchanges.end(sent.exchange, "superseded");
-                exchanges.forget(sent.exchange);
-            }
-            Role::Notification => {
-                exchanges.end(sent.exchange, if sent.is_con { "unanswered" } else { "complete" });
-                exchanges.forget(sent.exchange);
-            }
-            Role::Ping => {
-                exchanges.end(sent.exchange, "unanswered");
-                exchanges.forget(sent.exchange);
-            }
-            Role::Response | Role::Unmatched => {}
+    /// Forgets a message whose ID another one has now, with others of them.
+    pub(super) fn let_go_soon(&mut self, sent: Sent, now_ns: i64, exchanges: &mut Exchanges) {
+        self.replaced.push(sent);
+        if self.replaced.len() >= FEW_REPLACED.max(self.ids.len() / 4) {
+            self.let_go_of_replaced(now_ns, exchanges);
         }
+    }
+
+    fn let_go_of_replaced(&mut self, now_ns: i64, exchanges: &mut Exchanges) {
+        let replaced = std::mem::take(&mut self.replaced);
+        self.let_go_of(replaced, now_ns, exchanges);
     }
 
     /// The conversation ends.
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
-        let open = self.requests.take_all().chain(self.anonymous.drain(..)).filter(|request| !request.is_answered);
-        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, "unanswered")).collect();
+        self.let_go_of_replaced(i64::MAX, exchanges);
+        let open = self.requests.take_all().chain(std::mem::take(&mut self.anonymous).into_values()).filter(|request| !request.is_answered);
+        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, request.outcome_without_response())).collect();
         if self.has_superseded {
             let superseded = self.ids.iter().filter(|sent| sent.role == Role::Superseded);
             open.extend(superseded.map(|sent| (sent.exchange, "superseded")));
@@ -174,7 +201,7 @@ impl Sender {
     /// Forgets what is open of an exchange.
     pub(super) fn remove(&mut self, exchange: ExchangeId) {
         self.requests.retain(|request| request.exchange != exchange);
-        self.anonymous.retain(|request| request.exchange != exchange);
+        self.anonymous.remove(&exchange);
         self.transfers.remove(exchange);
     }
 
@@ -208,6 +235,15 @@ impl Sender {
         Some(exchange)
     }
 
+    /// The open request of an exchange, by its token.
+    #[inline]
+    pub(super) fn open_mut(&mut self, token: Token, exchange: ExchangeId) -> Option<&mut Request> {
+        if token.is_empty() {
+            return self.anonymous.get_mut(&exchange);
+        }
+        self.requests.get_mut(&token).filter(|open| open.exchange == exchange)
+    }
+
     /// Notes a request as open. One with the same token before it cannot be told apart from it any more (RFC 7252 §5.3.1).
     #[inline]
     pub(super) fn open(&mut self, message: &Message, mut request: Request, exchanges: &mut Exchanges) {
@@ -226,12 +262,16 @@ impl Sender {
     }
 
     fn open_anonymous(&mut self, request: Request, exchanges: &mut Exchanges) {
-        self.anonymous.retain(|open| open.exchange != request.exchange && (!open.is_answered || open.is_observe));
-        if let Some(at) = self.anonymous.iter().position(|open| request.renews(open)) {
-            let old = self.anonymous.remove(at);
+        if std::mem::take(&mut self.has_answered_anonymous) {
+            self.anonymous.retain(|_, open| !open.is_answered || open.is_observe);
+        }
+        self.anonymous.remove(&request.exchange);
+        let renewed = if request.is_observe { self.anonymous.values().find(|open| request.renews(open)).copied() } else { None };
+        if let Some(old) = renewed {
+            self.anonymous.remove(&old.exchange);
             self.replace(&old, Some(0), exchanges);
         }
-        self.anonymous.push(request);
+        self.anonymous.insert(request.exchange, request);
     }
 
     /// A request took the token of an `old` one.
@@ -286,9 +326,9 @@ impl Sender {
 
     fn find_anonymous(&self, asked: Option<&Sent>, exchanges: &mut Exchanges) -> Option<Request> {
         if let Some(sent) = asked {
-            return self.anonymous.iter().find(|request| request.exchange == sent.exchange).copied();
+            return self.anonymous.get(&sent.exchange).copied();
         }
-        let open: Vec<&Request> = self.anonymous.iter().filter(|request| !request.is_answered || request.is_observe).collect();
+        let open: Vec<&Request> = self.anonymous.values().filter(|request| !request.is_answered || request.is_observe).collect();
         if let [only] = open.as_slice() {
             return Some(**only);
         }
@@ -333,12 +373,7 @@ impl Sender {
 
     /// Notes what a response says of its request; one without more to come is let go.
     fn note_answer(&mut self, message: &Message, request: &Request, rest: Rest, at: &Moment) {
-        let open = if message.token.is_empty() {
-            self.anonymous.iter_mut().find(|open| open.exchange == request.exchange)
-        } else {
-            self.requests.get_mut(&message.token)
-        };
-        let Some(open) = open.filter(|open| open.exchange == request.exchange) else { return };
+        let Some(open) = self.open_mut(message.token, request.exchange) else { return };
         let is_last = rest == Rest::None;
         open.is_answered |= is_last;
         open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
@@ -346,16 +381,37 @@ impl Sender {
         let is_done = is_last && !open.is_observe && open.manner != Manner::NonConfirmable;
         if is_done {
             self.remove_one(message, request.exchange);
+        } else {
+            self.has_answered_anonymous |= is_last && message.token.is_empty();
         }
     }
 
     fn remove_one(&mut self, message: &Message, exchange: ExchangeId) {
         if message.token.is_empty() {
-            self.anonymous.retain(|request| request.exchange != exchange);
+            self.anonymous.remove(&exchange);
         } else {
             self.requests.remove(&message.token);
         }
     }
+}
+
+/// Nothing can join the exchange of this message any more, unless it is a registration or goes on with a later message. Returns whether the exchange is
+/// given up: its `latest` open request got no answer.
+fn let_go(sent: &Sent, latest: Option<&Request>, exchanges: &mut Exchanges) -> bool {
+    let outcome = match (sent.role, latest) {
+        (Role::Response | Role::Unmatched, _) => return false,
+        (Role::Request, Some(latest)) if latest.is_observe || latest.time_ns > sent.time_ns => return false,
+        (Role::Request, Some(latest)) if !latest.is_answered => Some(latest.outcome_without_response()),
+        (Role::Request, _) => None,
+        (Role::Superseded, _) => Some("superseded"),
+        (Role::Notification, _) => Some(if sent.is_con { "unanswered" } else { "complete" }),
+        (Role::Ping, _) => Some("unanswered"),
+    };
+    if let Some(outcome) = outcome {
+        exchanges.end(sent.exchange, outcome);
+    }
+    exchanges.forget(sent.exchange);
+    sent.role == Role::Request && outcome.is_some()
 }
 
 /// The request that a message was whose token names a later one by now.

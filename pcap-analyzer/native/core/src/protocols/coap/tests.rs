@@ -474,6 +474,58 @@ fn interleaved_transfers_are_kept_apart() {
 }
 
 #[test]
+fn transfers_of_one_path_at_several_hosts_are_kept_apart() {
+    // RFC 7252 §5.10.1, §5.10.2: Uri-Host (3), and Proxy-Uri (35: delta 13, extended by 22) in the place of all, name the resource too
+    let hosts: [&[u8]; 2] = [b"\x32h1\x81a", b"\x32h2\x81a"];
+    let proxied: [&[u8]; 2] = [b"\xd8\x16coap://a", b"\xd8\x16coap://b"];
+    for [one, other] in [hosts, proxied] {
+        let mut scene = Scene::new();
+        for (id, options) in [(1, one), (2, other)] {
+            scene.send(Client, 0, &build(0, 1, id, &[id as u8], options));
+            // Block2 0/1/16
+            scene.send(Server, 10, &build(2, 69, id, &[id as u8], b"\xd1\x0a\x08\xff0123456789abcdef"));
+        }
+        // Block2 1/0/16, of the other resource first; before Proxy-Uri (delta 12), behind Uri-Path (delta 12)
+        for (id, options) in [(3, other), (4, one)] {
+            let rest = match options {
+                [0xd8, _, uri @ ..] => [b"\xd1\x0a\x10\xc8", uri].concat(),
+                path => [path, b"\xc1\x10"].concat(),
+            };
+            scene.send(Client, 20, &build(0, 1, id, &[id as u8], &rest));
+            scene.send(Server, 30 + i64::from(id), &build(2, 69, id, &[id as u8], b"\xd1\x0a\x10\xffend"));
+        }
+
+        let ended = scene.end();
+        let expected = vec![("GET block-wise", "complete", Some(34)), ("GET block-wise", "complete", Some(33))];
+        assert_eq!(expected, ended.iter().map(|exchange| (exchange.kind, exchange.outcome, ms(exchange.rtt_ns))).collect::<Vec<_>>());
+        assert_eq!(vec![None, None], ended.iter().map(|exchange| exchange.interval_ns).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_request_that_suppresses_responses_is_not_unanswered_without_one() {
+    // RFC 7967 §2.1, No-Response (258: delta 13, extended by 234, behind Uri-Path): 26 suppresses all classes, 2 success, 0 none
+    let put = |id, kind, value: &[u8]| {
+        let option = [&[0xb1, b'a', 0xd0 | value.len() as u8, 234], value, &[0xff, b'1']].concat();
+        build(kind, 3, id, &[id as u8], &option)
+    };
+    let mut scene = Scene::new();
+    scene.send(Client, 0, &put(1, 1, &[26]));
+    scene.send(Client, 10, &put(2, 0, &[26]));
+    scene.send(Server, 20, &build(2, 0, 2, b"", b""));
+    scene.send(Client, 30, &put(3, 1, &[2]));
+    scene.send(Client, 40, &put(4, 1, &[2]));
+    scene.send(Server, 50, &build(1, 132, 90, &[4], b""));
+    scene.send(Client, 60, &put(5, 1, b""));
+
+    let outcomes: Vec<_> = scene.end().iter().map(|exchange| (exchange.outcome, ms(exchange.ack_rtt_ns))).collect();
+    assert_eq!(
+        vec![("suppressed", None), ("suppressed", Some(10)), ("suppressed", None), ("complete", None), ("unanswered", None)],
+        outcomes
+    );
+}
+
+#[test]
 fn ping_unanswered_and_superseded() {
     let mut scene = Scene::new();
     scene.send(Client, 0, &build(0, 0, 1, b"", b""));

@@ -1,6 +1,7 @@
 //! Block-wise transfers under way (RFC 7959).
 
 use super::codes::{code_of, is_success};
+use super::options::BERT;
 use crate::exchanges::ExchangeId;
 use crate::message::{Message, Token};
 
@@ -29,14 +30,16 @@ struct Transfer {
     is_block1: bool,
 }
 
-/// The block that a message carries on: offset of its end, and whether more follow.
+/// The block that a message carries on: its offset and that of its end, and whether more follow. One of SZX 7 is as many blocks of 1,024 bytes as its
+/// payload has (RFC 8323 §6).
 fn block(message: &Message, is_block1: bool) -> Option<(u64, u64, bool)> {
     let row = &message.row;
     let (number, szx, more) =
         if is_block1 { (row.block1_num?, row.block1_szx?, row.block1_more?) } else { (row.block2_num?, row.block2_szx?, row.block2_more?) };
     let size = 16_u64 << szx.min(6);
     let offset = u64::from(number) * size;
-    Some((offset, offset + size, more))
+    let length = if u32::from(szx) == BERT { u64::from(message.payload_bytes).max(size) } else { size };
+    Some((offset, offset + length, more))
 }
 
 /// Whether a message asks for a block behind the first, or brings one.
@@ -111,6 +114,11 @@ impl Transfers {
 
     /// Gives a transfer up.
     pub(super) fn remove(&mut self, exchange: ExchangeId) {
-        self.0.retain(|transfer| transfer.exchange != exchange);
+        self.retain(|known| known != exchange);
+    }
+
+    /// Gives transfers up but those of exchanges that are to be kept.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(ExchangeId) -> bool) {
+        self.0.retain(|transfer| is_kept(transfer.exchange));
     }
 }

@@ -12,7 +12,7 @@ use crate::bytes::Cursor;
 use crate::few::Few;
 use crate::message::{Message, Side};
 pub(in crate::protocols) use packets::digest;
-pub(in crate::protocols) use pairing::{Flows, REGACK, REGISTER};
+pub(in crate::protocols) use pairing::{Flows, AUTH, REGACK, REGISTER, WILLMSGRESP, WILLMSGUPD, WILLTOPICRESP, WILLTOPICUPD};
 
 use packets::{Flags, PACKETS};
 use properties::{variable_byte_integer, Fault};

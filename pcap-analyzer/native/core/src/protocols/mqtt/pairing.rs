@@ -2,7 +2,9 @@
 //!
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
 //! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; so is one whose identifier is not in use where the server went on
-//! with a session (§4.1): an earlier connection brought it first (trap 31). Else it is the first that the capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
+//! with a session (§4.1): an earlier connection brought it first (trap 31). Else it is the first that the capture shows of its message, and counts.
+//! PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
+//! Over datagrams most requests have no DUP and are sent again as they were (MQTT-SN 1.2 §6.13): there it is enough that their exchange is open.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
 use crate::few::Few;
@@ -24,11 +26,20 @@ const UNSUBSCRIBE: u8 = 10;
 const UNSUBACK: u8 = 11;
 const PINGREQ: u8 = 12;
 const PINGRESP: u8 = 13;
-const AUTH: u8 = 15;
+/// Belongs to the CONNECT that is open, as MQTT-SN's will messages before CONNACK do.
+pub const AUTH: u8 = 15;
 /// MQTT-SN's REGISTER and REGACK (MQTT-SN 1.2 §5.4.10, §5.4.11), behind the numbers of MQTT.
 pub const REGISTER: u8 = 20;
 /// See [`REGISTER`].
 pub const REGACK: u8 = 21;
+/// MQTT-SN's changes of the will, each with its answer (MQTT-SN 1.2 §5.4.22 to §5.4.25).
+pub const WILLTOPICUPD: u8 = 22;
+/// See [`WILLTOPICUPD`].
+pub const WILLTOPICRESP: u8 = 23;
+/// See [`WILLTOPICUPD`].
+pub const WILLMSGUPD: u8 = 24;
+/// See [`WILLTOPICUPD`].
+pub const WILLMSGRESP: u8 = 25;
 
 /// Reason codes from here on tell of a failure (MQTT 5 §2.4).
 const FAILURE: u8 = 0x80;
@@ -37,6 +48,7 @@ const FAILURE: u8 = 0x80;
 struct Flow {
     exchange: ExchangeId,
     publication: Option<PublicationId>,
+    is_released: bool,
 }
 
 /// What is open in a connection.
@@ -49,6 +61,8 @@ pub struct Flows {
     retain: Retain,
     /// Whether the server went on with a session of an earlier connection (MQTT 5 §3.2.2.1.1).
     is_resumed: bool,
+    /// Whether requests are sent again until they are answered, and as they were.
+    is_over_datagrams: bool,
 }
 
 /// What RETAIN tells in a PUBLISH from the server: it forwards the message of a publisher, or sends for a new subscription one that it has kept, which is
@@ -101,18 +115,17 @@ impl Pairing for Flows {
             PUBREL => self.release(message, from, at, exchanges),
             CONNECT => {
                 self.retain.ask(message, at);
-                open_in(&mut self.seldom().connects, "CONNECT", message, from, at, exchanges)
+                self.begin_by_order(|seldom| &mut seldom.connects, message, from, at, exchanges)
             }
-            PINGREQ => open_in(&mut self.seldom().pings, "PINGREQ", message, from, at, exchanges),
+            PINGREQ => self.begin_by_order(|seldom| &mut seldom.pings, message, from, at, exchanges),
             CONNACK => {
                 self.is_resumed = message.row.session_present == Some(true);
                 let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
                 answer(connect, message, at, exchanges)
             }
             PINGRESP => answer(self.take_seldom(|seldom| seldom.pings.pop_front()), message, at, exchanges),
-            SUBSCRIBE | UNSUBSCRIBE | REGISTER => self.request(message, from, at, exchanges),
-            SUBACK | UNSUBACK => self.answer_request(message.number - 1, message, at, exchanges),
-            REGACK => self.answer_request(REGISTER, message, at, exchanges),
+            SUBSCRIBE | UNSUBSCRIBE | REGISTER | WILLTOPICUPD | WILLMSGUPD => self.request(message, from, at, exchanges),
+            SUBACK | UNSUBACK | REGACK | WILLTOPICRESP | WILLMSGRESP => self.answer_request(message.number - 1, message, at, exchanges),
             AUTH => self.authenticate(message, at, exchanges),
             _ => Placement::default(),
         }
@@ -133,23 +146,20 @@ impl Pairing for Flows {
     }
 }
 
+/// A request's place among those that are open; will updates of MQTT-SN have no identifier.
+fn request_key(message: &Message, number: u8) -> (u8, u16) {
+    (number, message.message_id.unwrap_or(0))
+}
+
 fn close(exchange: ExchangeId, outcome: &'static str, exchanges: &mut Exchanges) {
     exchanges.end(exchange, outcome);
     exchanges.forget(exchange);
 }
 
-/// Begins an exchange that its answer finds by order.
-fn open_in(
-    queue: &mut VecDeque<ExchangeId>,
-    kind: &'static str,
-    message: &Message,
-    from: Side,
-    at: &Moment,
-    exchanges: &mut Exchanges,
-) -> Placement {
-    let exchange = exchanges.open(kind, message, from, at);
-    queue.push_back(exchange);
-    Placement::of(exchange)
+/// A request that is sent again.
+fn repeat_request(exchange: ExchangeId, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+    exchanges.repeat(exchange, message, at, true);
+    Placement { is_retransmission: true, ..Placement::of(exchange) }
 }
 
 /// Ends an exchange with its only answer.
@@ -172,8 +182,15 @@ fn tell_result(exchange: ExchangeId, message: &Message, exchanges: &mut Exchange
 }
 
 const KINDS: [&str; 3] = ["PUBLISH QoS 0", "PUBLISH QoS 1", "PUBLISH QoS 2"];
+/// That of a client without a connection (MQTT-SN 1.2 §6.8), which is none of MQTT's.
+const WITHOUT_CONNECTION: &str = "PUBLISH QoS -1";
 
 impl Flows {
+    /// Those of a client whose datagrams may be lost.
+    pub fn over_datagrams() -> Self {
+        Self { is_over_datagrams: true, ..Self::default() }
+    }
+
     fn seldom(&mut self) -> &mut Seldom {
         self.seldom.get_or_insert_default()
     }
@@ -183,6 +200,27 @@ impl Flows {
         let taken = self.seldom.as_mut().and_then(|seldom| take(seldom));
         self.seldom.take_if(|seldom| seldom.requests.is_empty() && seldom.connects.is_empty() && seldom.pings.is_empty());
         taken
+    }
+
+    /// Begins an exchange that its answer finds by order.
+    fn begin_by_order(
+        &mut self,
+        queue: impl FnOnce(&mut Seldom) -> &mut VecDeque<ExchangeId>,
+        message: &Message,
+        from: Side,
+        at: &Moment,
+        exchanges: &mut Exchanges,
+    ) -> Placement {
+        let is_over_datagrams = self.is_over_datagrams;
+        let queue = queue(self.seldom());
+        match queue.front() {
+            Some(&open) if is_over_datagrams => repeat_request(open, message, at, exchanges),
+            _ => {
+                let exchange = exchanges.open(message.kind, message, from, at);
+                queue.push_back(exchange);
+                Placement::of(exchange)
+            }
+        }
     }
 
     fn flows(&mut self, from: Side) -> &mut Few<u16, Flow> {
@@ -206,7 +244,7 @@ impl Flows {
         if let Some(identifier) = identifier.filter(|_| self.is_resumed && message.dup == Some(true)) {
             return self.carry_over(identifier, message, from, at, exchanges);
         }
-        let exchange = begin(message, qos, from, at, exchanges);
+        let exchange = begin(message, message.qos, from, at, exchanges);
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
             Side::Server => {
@@ -216,7 +254,7 @@ impl Flows {
         };
         let acknowledgement = match identifier {
             Some(identifier) => {
-                self.flows(from).insert(identifier, Flow { exchange, publication });
+                self.flows(from).insert(identifier, Flow { exchange, publication, is_released: false });
                 Acknowledgement::Expected
             }
             // where the identifier was not captured nobody knows what acknowledges it
@@ -230,12 +268,13 @@ impl Flows {
 
     /// A PUBLISH or PUBREL of a flow that an earlier connection of the session began.
     fn carry_over(&mut self, identifier: u16, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let exchange = begin(message, message.qos.unwrap_or(2), from, at, exchanges);
+        // only flows of QoS 2 have PUBREL
+        let exchange = begin(message, message.qos.or(Some(2)), from, at, exchanges);
         exchanges.again(exchange, true);
         if let Some(exchange) = exchanges.get_mut(exchange) {
             exchange.payload_bytes = 0;
         }
-        self.flows(from).insert(identifier, Flow { exchange, publication: None });
+        self.flows(from).insert(identifier, Flow { exchange, publication: None, is_released: false });
         Placement { is_retransmission: true, is_of_earlier_connection: true, ..Placement::of(exchange) }
     }
 
@@ -246,7 +285,7 @@ impl Flows {
         let is_last = message.number != PUBREC || message.result.is_some_and(|reason| reason >= FAILURE);
         let flows = self.flows(from.peer());
         let flow = if is_last { flows.remove(&identifier) } else { flows.get(&identifier).copied() };
-        let Some(Flow { exchange, publication }) = flow else { return Placement::UNMATCHED };
+        let Some(Flow { exchange, publication, .. }) = flow else { return Placement::UNMATCHED };
         exchanges.join(exchange, message, at);
         if let Some(publication) = publication {
             exchanges.add_to_leg(publication, message);
@@ -267,10 +306,13 @@ impl Flows {
     /// PUBREL (§3.6), from the sender of the PUBLISH.
     fn release(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(identifier) = message.message_id else { return Placement::default() };
-        let Some(flow) = self.flows(from).get(&identifier).copied() else {
-            return if self.is_resumed { self.carry_over(identifier, message, from, at, exchanges) } else { Placement::default() };
+        let (is_over_datagrams, is_resumed) = (self.is_over_datagrams, self.is_resumed);
+        let Some(flow) = self.flows(from).get_mut(&identifier) else {
+            return if is_resumed { self.carry_over(identifier, message, from, at, exchanges) } else { Placement::default() };
         };
-        let is_retransmission = message.dup == Some(true);
+        let was_released = std::mem::replace(&mut flow.is_released, true);
+        let flow = *flow;
+        let is_retransmission = message.dup == Some(true) || (was_released && is_over_datagrams);
         if is_retransmission {
             exchanges.repeat(flow.exchange, message, at, false);
         } else {
@@ -285,11 +327,9 @@ impl Flows {
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         self.retain.ask(message, at);
-        let Some(identifier) = message.message_id else { return Placement::default() };
-        let key = (message.number, identifier);
-        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true)) {
-            exchanges.repeat(exchange, message, at, true);
-            return Placement { is_retransmission: true, ..Placement::of(exchange) };
+        let key = request_key(message, message.number);
+        if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true) || self.is_over_datagrams) {
+            return repeat_request(exchange, message, at, exchanges);
         }
         let exchange = exchanges.open(message.kind, message, from, at);
         if let Some(old) = self.seldom().requests.insert(key, exchange) {
@@ -304,8 +344,7 @@ impl Flows {
 
     /// SUBACK (§3.9), UNSUBACK (§3.11). Requests are rare, and connections may be many: no room is kept for the next one.
     fn answer_request(&mut self, request: u8, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let Some(identifier) = message.message_id else { return Placement::default() };
-        let exchange = self.take_seldom(|seldom| seldom.requests.remove(&(request, identifier)));
+        let exchange = self.take_seldom(|seldom| seldom.requests.remove(&request_key(message, request)));
         answer(exchange, message, at, exchanges)
     }
 
@@ -321,8 +360,8 @@ impl Flows {
 
 /// Begins the flow of a PUBLISH.
 #[inline]
-fn begin(message: &Message, qos: u8, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
-    let kind = KINDS.get(usize::from(qos)).copied().unwrap_or("PUBLISH");
+fn begin(message: &Message, qos: Option<u8>, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
+    let kind = qos.map_or(WITHOUT_CONNECTION, |qos| KINDS.get(usize::from(qos)).copied().unwrap_or("PUBLISH"));
     let exchange = exchanges.open(kind, message, from, at);
     let wants_rows = exchanges.wants_rows();
     if let Some(begun) = exchanges.get_mut(exchange) {
