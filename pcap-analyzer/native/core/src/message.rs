@@ -137,7 +137,8 @@ pub struct Message {
     pub subject_hash: u64,
     /// Hash of the payload's captured bytes and its length; set by decoders of messages that another session may carry on (MQTT PUBLISH).
     pub payload_digest: u64,
-    /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
+    /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none. Of HTTP/1 the number
+    /// of the request that it is or answers; 0 where that is not known. Of HTTP/2 the stream that is promised, or a hash of PING's data.
     pub body_tag: u64,
     /// The row (`decode_as`) of the protocol whose bytes it carries; none where it carries none that are decoded.
     pub carries: Option<&'static str>,

@@ -86,6 +86,12 @@ impl Options {
     fn wants_messages_of(&self, session: u32) -> bool {
         self.wants_messages && self.shares(session)
     }
+
+    /// Whether rows show text of a session's messages: their own, or those of its exchanges.
+    #[inline]
+    fn wants_text_of(&self, session: u32) -> bool {
+        (self.wants_messages || self.wants_exchanges) && self.shares(session)
+    }
 }
 
 fn cores() -> usize {

@@ -137,7 +137,7 @@ fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
 impl Inside {
     /// A conversation in `protocol`, begun.
     fn begin(protocol: &'static Protocol, options: &Options, session: u32) -> Self {
-        let message = Message { wants_text: options.wants_messages_of(session), wants_secrets: options.show_secrets, ..Message::default() };
+        let message = Message { wants_text: options.wants_text_of(session), wants_secrets: options.show_secrets, ..Message::default() };
         Self::Known(Box::new(Inner {
             protocol,
             decoder: (protocol.decoder)(&options.decoding),
@@ -203,8 +203,9 @@ impl Inner {
         if content.is_empty() {
             return outer.empty_record(record.from, piece);
         }
+        let carrier = self.protocol.carrier;
         let mut cutter = Cutter {
-            decoder: self.decoder.as_mut(),
+            decoder: &mut self.decoder,
             message: &mut self.message,
             from: record.from,
             now,
@@ -215,15 +216,15 @@ impl Inner {
         let mut desk = Desk {
             rooms: outer.rooms,
             told: outer.told,
-            pairing: self.pairing.as_mut(),
-            protocol: self.protocol,
+            pairing: &mut self.pairing,
+            protocol: &mut self.protocol,
             has_inside: false,
             contents: None,
             opened: 0,
             earlier_frames: &record.message.row.frames,
             ..*outer
         };
-        match (self.protocol.carrier, self.halves.get_mut(record.from.index())) {
+        match (carrier, self.halves.get_mut(record.from.index())) {
             (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, content, &mut desk),
             _ => datagram(&mut cutter, piece, content, &mut desk),
         }
@@ -266,8 +267,8 @@ impl Back<'_> {
         let sources = pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)).map_or(&[][..], |contents| &contents.sources);
         let mut desk = Desk {
             rooms,
-            pairing: conversation.pairing.as_mut(),
-            protocol: conversation.protocol,
+            pairing: &mut conversation.pairing,
+            protocol: &mut conversation.protocol,
             session: conversation.session,
             ends: &stream.ends,
             file: packet.file,
