@@ -5,7 +5,7 @@ use crate::message::Side;
 use std::collections::VecDeque;
 
 /// Requests that are remembered at most.
-const MOST: usize = 1024;
+const MOST: usize = 1 << 16;
 
 /// A request, by its number in the connection from 1, and its method; number 0 and no method where it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

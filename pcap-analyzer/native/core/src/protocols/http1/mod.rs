@@ -219,6 +219,10 @@ fn field(head: &mut Head, name: &str, value: &str) {
 
 /// Whether these bytes, as far as they go, begin as a request with a registered method or a response does.
 fn could_begin(bytes: &[u8]) -> bool {
+    // most bytes of what is no HTTP end here
+    if bytes.first().is_some_and(|first| !first.is_ascii_uppercase()) {
+        return false;
+    }
     let agrees = |word: &[u8]| bytes.iter().zip(word).all(|(byte, expected)| byte == expected);
     agrees(b"HTTP/1.") || METHODS.iter().any(|method| agrees(method.as_bytes()) && matches!(bytes.get(method.len()), None | Some(b' ')))
 }

@@ -18,6 +18,7 @@ struct Turn {
 /// Where content goes on that comes in messages of its own.
 #[derive(Debug, Clone, Copy)]
 struct Current {
+    number: u64,
     exchange: ExchangeId,
     is_data: bool,
 }
@@ -42,7 +43,7 @@ impl Pairing for Turns {
             if is_request { Some(self.request(message, from, at, exchanges)) } else { self.response(message, from, at, exchanges) };
         let is_data = is_request || message.variant.starts_with('2') || message.variant == "101";
         if let Some(current) = self.current.get_mut(from.index()) {
-            *current = exchange.map(|exchange| Current { exchange, is_data });
+            *current = exchange.map(|exchange| Current { number: message.body_tag, exchange, is_data });
         }
         Placement { exchange, is_data: is_data && has_content, ..Placement::default() }
     }
@@ -60,9 +61,8 @@ impl Pairing for Turns {
 
 impl Turns {
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> ExchangeId {
-        let early = self.waiting.iter().position(|turn| turn.number == message.body_tag && !turn.is_sent);
-        let early = early.and_then(|place| self.waiting.get_mut(place).map(|turn| (place, turn)));
-        let Some((place, turn)) = early else {
+        let early = self.waiting.back_mut().filter(|turn| turn.number == message.body_tag && !turn.is_sent);
+        let Some(turn) = early else {
             let exchange = exchanges.open(kind(message), message, from, at);
             tell(exchange, message, exchanges);
             self.waiting.push_back(Turn { number: message.body_tag, exchange, is_sent: true, is_answered: false });
@@ -71,7 +71,7 @@ impl Turns {
         let exchange = turn.exchange;
         turn.is_sent = true;
         if turn.is_answered {
-            self.waiting.remove(place);
+            self.waiting.pop_back();
         }
         exchanges.join(exchange, message, at);
         if let Some(begun) = exchanges.get_mut(exchange) {
@@ -123,8 +123,9 @@ impl Turns {
 
     /// Content may follow in messages of its own: an exchange is let go when the next one of the direction is answered.
     fn let_go(&mut self, next: ExchangeId, exchanges: &mut Exchanges) {
+        let first_waiting = self.waiting.front().map_or(u64::MAX, |turn| turn.number);
         for old in self.current.iter_mut().filter_map(|current| current.take_if(|current| current.exchange != next)) {
-            if !self.waiting.iter().any(|turn| turn.exchange == old.exchange) {
+            if old.number < first_waiting {
                 exchanges.forget(old.exchange);
             }
         }
