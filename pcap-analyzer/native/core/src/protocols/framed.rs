@@ -2,7 +2,7 @@
 //!
 //! Byte columns: the delimiter is header, all else payload.
 
-use super::{Carrier, Decoder, Decoding, Input, Likely, Pairing, Protocol, Step};
+use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Pairing, Protocol, Step};
 use crate::exchanges::{Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 
@@ -47,6 +47,9 @@ impl Framing {
     }
 }
 
+/// Longest message whose delimiter is waited for.
+const MOST_MESSAGE: usize = 1 << 24;
+
 struct Framed {
     framing: Framing,
     /// Bytes of what each side began in which no delimiter begins.
@@ -66,6 +69,11 @@ impl Decoder for Framed {
                 match found {
                     Some(at) => (*scanned + at + count, count),
                     None if input.bytes.len() < input.wire_bytes => (input.wire_bytes, 0),
+                    None if input.bytes.len() > MOST_MESSAGE => {
+                        *scanned = 0;
+                        let why = Malformed { offset: 0, field: "no delimiter comes", section: "" };
+                        return Step::Malformed { len: input.wire_bytes, why };
+                    }
                     None => {
                         *scanned = (input.bytes.len() + 1).saturating_sub(count);
                         return Step::NeedMore { at_least: input.wire_bytes + 1 };
@@ -125,6 +133,14 @@ mod tests {
         assert_eq!(Step::Message { len: 5 }, cut(lines, b"abc\r\ndef"));
         assert_eq!(Step::NeedMore { at_least: 5 }, cut(lines, b"abc\r"));
         assert_eq!((None, None), (Framing::delimiter(b""), Framing::delimiter(b"123456789")));
+    }
+
+    #[test]
+    fn a_message_without_a_delimiter_is_given_up() {
+        let endless = vec![b'x'; MOST_MESSAGE + 1];
+        let answer = cut(Framing::delimiter(b"\n").unwrap_or_default(), &endless);
+
+        assert!(matches!(answer, Step::Malformed { len, .. } if len == endless.len()));
     }
 
     #[test]
