@@ -125,7 +125,7 @@ def test_content_that_is_no_representation_of_success_is_no_data(tmp_path: Path)
 
 
 def test_frames_in_the_segment_of_the_upgrade_are_frames(tmp_path: Path) -> None:
-    """RFC 7540 §3.2: the server's preface may follow its answer 101 at once, the client's comes behind it."""
+    """RFC 7540 §3.2: the server's preface may follow its answer 101 at once; the request that asked for it is answered on stream 1."""
     upgrade = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"
     switching = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
     capture = talk(tmp_path, (C, upgrade), (S, switching + frame(SETTINGS, 0, 0) + ANSWER), (C, PREFACE + frame(SETTINGS, ACK, 0)))
@@ -139,3 +139,5 @@ def test_frames_in_the_segment_of_the_upgrade_are_frames(tmp_path: Path) -> None
         ("http2", "Magic", 0),
         ("http2", "SETTINGS", 0),
     ]
+    [row] = [row for row in pa.table(capture.exchanges).to_pylist() if row["kind"] != "SETTINGS"]
+    assert (row["kind"], row["outcome"], row["result"], row["messages"], row["payload_bytes"]) == ("GET", "complete", "200", 4, 5)

@@ -272,9 +272,10 @@ impl Receiver for Desk<'_, '_> {
 
     /// The session is the same.
     fn go_on_in(&mut self, protocol: &'static Protocol, decoder: &mut Box<dyn Decoder>) {
+        let pairing = self.pairing.successor().unwrap_or_else(protocol.pairing);
         self.pairing.end(&mut self.rooms.exchanges);
         *self.protocol = protocol;
-        *self.pairing = (protocol.pairing)();
+        *self.pairing = pairing;
         *decoder = decoder.successor().unwrap_or_else(|| (protocol.decoder)(&self.rooms.options.decoding));
     }
 }

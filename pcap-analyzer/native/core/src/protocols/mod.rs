@@ -120,6 +120,11 @@ pub trait Pairing: Send {
         false
     }
 
+    /// What places messages behind one that changes the connection's protocol, where an exchange goes on there.
+    fn successor(&mut self) -> Option<Box<dyn Pairing>> {
+        None
+    }
+
     /// The conversation (or the capture) ends: what is still open is closed as "open" or "unanswered".
     fn end(&mut self, exchanges: &mut Exchanges);
 }

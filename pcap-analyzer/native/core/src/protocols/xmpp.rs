@@ -529,4 +529,12 @@ mod tests {
             assert_eq!((Some(Step::Message { len: whole.len() }), None), (first, answers.next()));
         }
     }
+
+    #[test]
+    fn an_element_that_does_not_end_is_given_up() {
+        let mut endless = b"<message><body>".to_vec();
+        endless.resize(MOST_ELEMENT + 1, b'x');
+
+        assert!(matches!(decode(&endless).0, Step::Malformed { len, .. } if len == endless.len()));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
+use crate::protocols::http2::{Streams, HTTP2};
 use crate::protocols::Pairing;
 use std::collections::VecDeque;
 
@@ -28,6 +29,8 @@ struct Current {
 pub struct Turns {
     waiting: VecDeque<Turn>,
     current: [Option<Current>; 2],
+    /// The exchange that HTTP/2 goes on with.
+    upgraded: Option<ExchangeId>,
 }
 
 impl Pairing for Turns {
@@ -46,6 +49,15 @@ impl Pairing for Turns {
             *current = exchange.map(|exchange| Current { number: message.body_tag, exchange, is_data });
         }
         Placement { exchange, is_data: is_data && has_content, ..Placement::default() }
+    }
+
+    fn successor(&mut self) -> Option<Box<dyn Pairing>> {
+        let exchange = self.upgraded.take()?;
+        self.waiting.retain(|turn| turn.exchange != exchange);
+        for current in &mut self.current {
+            current.take_if(|current| current.exchange == exchange);
+        }
+        Some(Box::new(Streams::behind_upgrade(exchange)))
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {
@@ -86,7 +98,9 @@ impl Turns {
             return None;
         }
         self.pass_over(message.body_tag, exchanges);
-        let is_interim = message.variant.starts_with('1') && message.variant != "101";
+        // an upgrade to HTTP/2 is answered there, by a response of its own (RFC 7540 §3.2)
+        let is_upgrade = message.carries_on == Some(HTTP2.decode_as);
+        let is_interim = message.variant.starts_with('1') && (message.variant != "101" || is_upgrade);
         let (exchange, is_sent) = match self.waiting.front_mut() {
             Some(turn) => {
                 exchanges.join(turn.exchange, message, at);
@@ -100,6 +114,7 @@ impl Turns {
             }
         };
         if is_interim {
+            self.upgraded = is_upgrade.then_some(exchange);
             return Some(exchange);
         }
         if is_sent {

@@ -106,6 +106,12 @@ fn name(exchange: ExchangeId, message: &Message, exchanges: &mut Exchanges) {
 }
 
 impl Streams {
+    /// The request before an upgrade is the one of stream 1, and whole (RFC 7540 §3.2).
+    pub fn behind_upgrade(exchange: ExchangeId) -> Self {
+        let open = Open { exchange, is_ended: [true, false], is_error: false, is_pushed: false };
+        Self { open: std::iter::once((1, open)).collect(), last: 1, ..Self::default() }
+    }
+
     fn ask(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let (kind, tag) = (message.kind, message.body_tag);
         if message.variant != "ACK" {
