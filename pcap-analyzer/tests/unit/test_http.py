@@ -209,3 +209,33 @@ def test_an_exchange_tells_what_it_is_about(tmp_path: Path) -> None:
     for name, resource in [("d-http1-100b", "/Resource1"), ("a-paho-qos1", "Resource1"), ("b-californium-poll50", "Resource1")]:
         rows = pa.table(pcapstat.open(CAPTURES / f"{name}.pcapng").exchanges).to_pylist()
         assert resource in {row["resource"] for row in rows}, name
+
+
+def text(content: bytes) -> bytes:
+    """Build an unmasked text frame."""
+    return b"\x81" + bytes([len(content)]) + content
+
+
+def test_frames_are_found_again_behind_a_gap(tmp_path: Path) -> None:
+    """Readings as text go on behind a lost frame; what is left of the one that lost its head is no frame."""
+    readings = [text(b'{"t": %d}' % number) for number in range(4)]
+    large = b"\x81\x7e\x10\x00" + b"x" * 4096
+    turns = [(C, UPGRADE), (S, SWITCHING % b""), (S, readings[0]), (S, large[:2000]), (S, large[2000:]), (S, readings[1] + readings[2])]
+
+    lost_head = messages(talk(tmp_path, *turns, lost=frozenset({3})), "kind", "payload_bytes", "malformed")
+    assert lost_head[2:] == [("Text", 8, None), ("Text", 8, None), ("Text", 8, None)]
+    lost_end = messages(talk(tmp_path, *turns, lost=frozenset({4})), "kind", "payload_bytes", "missing_bytes")
+    assert lost_end[2:] == [("Text", 8, 0), ("Text", 4096, 4100 - 2000), ("Text", 8, 0), ("Text", 8, 0)]
+
+
+def test_a_packet_that_lost_a_frame_takes_nothing_of_the_next(tmp_path: Path) -> None:
+    """MQTT 5 §6: a packet may take several frames; where one is missing, the packets behind it are those that were sent."""
+    offer = b"Sec-WebSocket-Protocol: mqtt\r\n"
+    # MQTT 3.1.1 §3.3: QoS 0 on "s/t", 20 bytes of payload
+    packet = b"\x30\x19\0\x03s/t" + b"y" * 20
+    frames = [b"\x82" + bytes([len(part)]) + part for part in (packet, packet[:10], packet[10:], packet, packet)]
+    upgrade = UPGRADE.replace(b"\r\n\r\n", b"\r\n" + offer + b"\r\n")
+    capture = talk(tmp_path, (C, upgrade), (S, SWITCHING % offer), *[(S, frame) for frame in frames], lost=frozenset({4}))
+
+    rows = messages(capture, "kind", "payload_bytes", "malformed", "is_after_gap")[2:]
+    assert rows == [("PUBLISH", 20, None, False), ("PUBLISH", 20, None, True), ("PUBLISH", 20, None, False)]

@@ -294,6 +294,15 @@ impl Half {
         self.is_after_gap = true;
     }
 
+    /// What carries this stream has missed some of it: nobody knows how much.
+    pub fn interrupt(&mut self, cutter: &mut Cutter<'_>, receiver: &mut impl Receiver) {
+        if let Some(partial) = self.partial.take() {
+            self.lose(&partial, UNPARSED, cutter.from, receiver);
+        }
+        (self.is_lost, self.is_after_gap) = (true, true);
+        cutter.decoder.gap(cutter.from);
+    }
+
     /// Carries an unfinished message across a gap, as far as its known length allows.
     fn bridge(&mut self, mut partial: Box<Partial>, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
         let wire_bytes = partial.wire_bytes.saturating_add(usize::try_from(missing).unwrap_or(usize::MAX));

@@ -272,7 +272,12 @@ impl Inner {
             ..*outer
         };
         match (carrier, self.halves.get_mut(record.from.index())) {
-            (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, content, &mut desk),
+            (Carrier::Stream, Some(half)) => {
+                if record.message.row.is_after_gap {
+                    half.interrupt(&mut cutter, &mut desk);
+                }
+                half.chunk(&mut cutter, piece, content, &mut desk);
+            }
             _ => datagram(&mut cutter, piece, content, &mut desk),
         }
     }

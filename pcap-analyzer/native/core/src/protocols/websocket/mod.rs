@@ -7,7 +7,7 @@
 mod deflate;
 
 use super::http1::{count, head, Head, Http1, Turns, PORTS};
-use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Protocol, Step};
+use super::{by_row, Carrier, Decoder, Decoding, Input, Likely, Malformed, Pairing, Protocol, Step};
 use crate::bytes::hash;
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
@@ -77,6 +77,26 @@ impl Decoder for WebSocket {
         Step::Message { len }
     }
 
+    fn gap(&mut self, from: Side) {
+        let inflater = self.inflaters.as_mut().and_then(|inflaters| inflaters.get_mut(from.index()));
+        inflater.into_iter().for_each(Inflater::lose);
+    }
+
+    /// Frames without compression that end where the bytes do, and hold what such frames hold.
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+        let mut rest = bytes;
+        while !rest.is_empty() && self.inflaters.is_none() {
+            let Some(header) = frame_header(rest).filter(|header| header.is_plausible(rest, from)) else { return false };
+            let Some((frame, behind)) = rest.split_at_checked(header.bytes.saturating_add(header.length)) else { return false };
+            let content = header.unmask(frame.get(header.bytes..).unwrap_or(&[]));
+            if !self.could_hold(&header, &content) {
+                return false;
+            }
+            rest = behind;
+        }
+        self.inflaters.is_none()
+    }
+
     /// What a frame carries, or what was compressed with it, is read with the whole of it.
     fn wants_whole(&self) -> bool {
         self.carries.is_some() || self.inflaters.is_some()
@@ -90,6 +110,15 @@ impl WebSocket {
         Self {
             carries: SUBPROTOCOLS.iter().find(|(name, _)| chosen == Some(name)).map(|(_, row)| *row),
             inflaters: answer.extensions.as_deref().and_then(inflaters).map(Box::new),
+        }
+    }
+
+    /// Whether such a frame can hold these bytes: text is UTF-8 (RFC 6455 §5.6), and what is carried says how long it is.
+    fn could_hold(&self, header: &FrameHeader, content: &[u8]) -> bool {
+        match (header.opcode, self.carries) {
+            (1, _) => !content.is_empty() && std::str::from_utf8(content).is_ok(),
+            (2, Some(row)) => by_row(row).is_some_and(|row| is_whole(row, content)),
+            (opcode, _) => opcode > 2,
         }
     }
 
@@ -135,7 +164,26 @@ struct FrameHeader {
     mask: [u8; 4],
 }
 
+/// Whether bytes are whole messages of a protocol, one at least.
+fn is_whole(row: &Protocol, bytes: &[u8]) -> bool {
+    let (mut decoder, mut rest) = ((row.decoder)(&Decoding::default()), bytes);
+    loop {
+        match decoder.next(Input::whole(rest), Side::Client, &mut Message::default()) {
+            Step::Message { len } if len == rest.len() => return true,
+            Step::Message { len } => rest = rest.get(len..).unwrap_or(&[]),
+            _ => return false,
+        }
+    }
+}
+
 impl FrameHeader {
+    /// Whether it begins a whole message, from this side (RFC 6455 §5.1, §5.2).
+    fn is_plausible(&self, bytes: &[u8], from: Side) -> bool {
+        let is_masked = bytes.get(1).is_some_and(|second| second & 0x80 != 0);
+        let is_known = matches!(bytes.first(), Some(0x81 | 0x82 | 0x88..=0x8a));
+        is_known && is_masked == (from == Side::Client) && (self.opcode < 8 || self.length < 126)
+    }
+
     /// RFC 6455 §5.3
     fn unmask(&self, payload: &[u8]) -> Vec<u8> {
         payload.iter().zip(self.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
