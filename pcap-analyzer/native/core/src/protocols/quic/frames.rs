@@ -1,8 +1,8 @@
 //! The frames of QUIC's opened packets (RFC 9000 §19, RFC 9221), and HTTP/3 (RFC 9114) in its streams.
 //!
 //! One message is one frame. Byte columns: a frame's own bytes are header; of STREAM frames that carry HTTP/3, its frame headers and stream types are
-//! header too, field sections as QPACK (RFC 9204) has compressed them are option, DATA is payload. A stream's bytes that come again are opaque, and so are
-//! those that come before others, unless a DATA is known to reach over them: where HTTP/3's frames begin in them is not known yet.
+//! header too, field sections as QPACK (RFC 9204) has compressed them are option, DATA is payload. A stream's bytes that come out of order, or again,
+//! are opaque: where HTTP/3's frames begin in them is not known.
 
 use super::varint;
 use crate::bytes::{Cursor, Short};
@@ -10,8 +10,6 @@ use crate::message::{Message, Side};
 use crate::protocols::http2::Streams;
 use crate::protocols::{Carrier, Decoder, Input, Likely, Malformed, Protocol, Step};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// QUIC's frames.
 pub const QUIC_FRAMES: Protocol = Protocol {
@@ -89,27 +87,8 @@ struct Half {
     left: u64,
     /// The start of a frame's header that a STREAM frame has cut.
     begun: Vec<u8>,
-    /// What came before its turn, by offset, and how many bytes that are.
-    ahead: BTreeMap<u64, Vec<u8>>,
-    ahead_bytes: usize,
-    /// Where the stream ends, once that is told.
-    end: Option<u64>,
-    /// Whether more came before its turn than is kept, so that frames are not found any more.
+    /// Whether bytes are missing, so that frames are not found any more.
     is_lost: bool,
-}
-
-/// Bytes before their turn that are kept of a side of a stream.
-const MOST_AHEAD: usize = 1 << 22;
-
-/// What HTTP/3's frames in a run of bytes show.
-#[derive(Debug, Default)]
-struct Shown {
-    option_bytes: u32,
-    payload_bytes: u32,
-    /// Where the last payload stands in the run.
-    payload_range: Range<usize>,
-    variant: &'static str,
-    has_headers: bool,
 }
 
 #[derive(Debug, Default)]
@@ -160,13 +139,10 @@ impl Frames {
         let data = cursor.take(length)?;
         message.row.kind = "STREAM";
         message.row.stream_id = Some(stream_id);
+        message.facts.is_end_of_stream = kind & 0x01 != 0;
         let halves = self.halves.get_mut(from.index());
         if let Some(half) = halves.map(|halves| halves.entry(stream_id).or_default()) {
-            if kind & 0x01 != 0 {
-                half.end = Some(offset.saturating_add(data.len() as u64));
-            }
             half.take(stream_id, offset, data, start, message);
-            message.facts.is_end_of_stream = half.end == Some(half.offset);
         }
         Ok(cursor.offset())
     }
@@ -174,50 +150,18 @@ impl Frames {
 
 impl Half {
     fn take(&mut self, stream_id: u64, offset: u64, data: &[u8], start: usize, message: &mut Message) {
-        let end = offset.saturating_add(data.len() as u64);
-        message.row.is_retransmission = offset < self.offset && end <= self.offset;
-        if offset > self.offset || message.row.is_retransmission || self.is_lost {
-            return self.set_aside(offset, data, start, message);
-        }
-        // a STREAM frame that is sent again may be cut elsewhere (RFC 9000 §2.2)
-        let again = usize::try_from(self.offset - offset).unwrap_or(usize::MAX).min(data.len());
-        let shown = self.go_on(stream_id, data.get(again..).unwrap_or(&[]));
-        self.offset = end;
-        message.row.opaque_bytes = count(again);
-        shown.tell(start + again, message);
-        while let Some(next) = self.ahead.first_entry().filter(|next| *next.key() <= self.offset) {
-            let (from, bytes) = next.remove_entry();
-            self.ahead_bytes -= bytes.len();
-            let known = usize::try_from(self.offset - from).unwrap_or(usize::MAX).min(bytes.len());
-            self.offset = self.offset.max(from.saturating_add(bytes.len() as u64));
-            self.go_on(stream_id, bytes.get(known..).unwrap_or(&[]));
-        }
-    }
-
-    /// Bytes that are not next: known where a DATA that has begun reaches over them.
-    fn set_aside(&mut self, offset: u64, data: &[u8], start: usize, message: &mut Message) {
-        let is_again = message.row.is_retransmission || self.ahead.get(&offset).is_some_and(|kept| kept.len() >= data.len());
-        message.row.is_retransmission = is_again;
-        let is_within = (offset - self.offset.min(offset)).saturating_add(data.len() as u64) <= self.left;
-        if !is_again && !self.is_lost && self.frame_type == 0 && is_within {
-            let payload_bytes = count(data.len());
-            Shown { payload_bytes, payload_range: 0..data.len(), variant: "DATA", ..Shown::default() }.tell(start, message);
-        } else {
-            message.row.opaque_bytes = count(data.len());
-        }
-        if is_again || self.is_lost {
+        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        if offset < self.offset {
+            message.row.opaque_bytes = len;
+            message.row.is_retransmission = true;
             return;
         }
-        let before = self.ahead.insert(offset, data.to_vec());
-        self.ahead_bytes += data.len() - before.map_or(0, |before| before.len());
-        if self.ahead_bytes > MOST_AHEAD {
-            self.is_lost = true;
-            self.ahead = BTreeMap::new();
+        self.is_lost |= offset > self.offset;
+        self.offset = offset + u64::from(len);
+        if self.is_lost {
+            message.row.opaque_bytes = len;
+            return;
         }
-    }
-
-    /// The next bytes of the stream.
-    fn go_on(&mut self, stream_id: u64, data: &[u8]) -> Shown {
         let mut at = 0;
         let is_one_way = stream_id & 0x02 != 0;
         if is_one_way && self.stream_type.is_none() {
@@ -227,37 +171,38 @@ impl Half {
         }
         let known = H3_STREAMS.iter().find(|(number, _)| Some(*number) == self.stream_type).map(|(_, name)| *name);
         match (is_one_way, known) {
-            (true, Some("control")) | (false, _) => self.frames(data, at),
-            (true, known) => Shown { variant: known.unwrap_or(""), ..Shown::default() },
+            (true, Some("control")) | (false, _) => self.frames(data, at, start, message),
+            (true, known) => message.row.variant = known.unwrap_or(""),
         }
+        message.other_protocol = Some("http3");
+        message.facts.version = Some("HTTP/3");
     }
 
     /// RFC 9114 §7.1
-    fn frames(&mut self, data: &[u8], mut at: usize) -> Shown {
-        let mut shown = Shown::default();
+    fn frames(&mut self, data: &[u8], mut at: usize, start: usize, message: &mut Message) {
         while at < data.len() {
             if self.left == 0 {
-                let Some(next) = self.header(data, at) else { break };
+                let Some(next) = self.header(data, at) else { return };
                 at = next;
-                shown.name(self.frame_type);
+                show_frame(self.frame_type, message);
                 continue;
             }
             let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(data.len() - at);
+            let bytes = u32::try_from(here).unwrap_or(u32::MAX);
             match self.frame_type {
                 0 => {
-                    shown.payload_bytes += count(here);
-                    shown.payload_range = at..at + here;
+                    message.row.payload_bytes += bytes;
+                    message.payload_range = start + at..start + at + here;
                 }
-                1 | 5 => shown.option_bytes += count(here),
+                1 | 5 => message.row.option_bytes += bytes,
                 _ => {}
             }
-            if shown.variant.is_empty() {
-                shown.name(self.frame_type);
+            if message.row.variant.is_empty() {
+                show_frame(self.frame_type, message);
             }
             at += here;
             self.left -= here as u64;
         }
-        shown
     }
 
     /// Reads a frame's header; none where the rest of it comes with the next STREAM frame.
@@ -275,30 +220,13 @@ impl Half {
     }
 }
 
-impl Shown {
-    /// The first frame names the message, unless data or a field section follow.
-    fn name(&mut self, frame_type: u64) {
-        let name = H3_TYPES.iter().find(|(number, _)| *number == frame_type).map_or("", |(_, name)| *name);
-        if self.variant.is_empty() || name == "DATA" {
-            self.variant = name;
-        }
-        self.has_headers |= name == "HEADERS";
+/// The first frame names the message, unless data or a field section follow.
+fn show_frame(frame_type: u64, message: &mut Message) {
+    let name = H3_TYPES.iter().find(|(number, _)| *number == frame_type).map_or("", |(_, name)| *name);
+    if message.row.variant.is_empty() || name == "DATA" {
+        message.row.variant = name;
     }
-
-    /// Fills in what bytes show that begin at `start`.
-    fn tell(self, start: usize, message: &mut Message) {
-        message.row.option_bytes = self.option_bytes;
-        message.row.payload_bytes = self.payload_bytes;
-        message.row.variant = self.variant;
-        message.payload_range = start + self.payload_range.start..start + self.payload_range.end;
-        message.facts.is_opening = self.has_headers;
-        message.other_protocol = Some("http3");
-        message.facts.version = Some("HTTP/3");
-    }
-}
-
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
+    message.facts.is_opening |= name == "HEADERS";
 }
 
 /// A run of PADDING frames.
@@ -377,32 +305,15 @@ mod tests {
         assert_eq!((4, 0, 3, true), (rest.header_bytes, rest.option_bytes, rest.payload_bytes, rest.facts.is_end_of_stream));
     }
 
-    /// STREAM with OFF and LEN (RFC 9000 §19.8), on stream 0.
-    fn stream(offset: u8, data: &[u8], is_last: bool) -> Vec<u8> {
-        let mut frame = vec![0x0e | u8::from(is_last), 0x00, offset, u8::try_from(data.len()).unwrap_or(0)];
-        frame.extend_from_slice(data);
-        frame
-    }
-
     #[test]
-    fn what_comes_again_or_before_its_turn_is_opaque_and_frames_are_found_behind_it() {
-        // RFC 9114 §7.1: HEADERS of 2 bytes, DATA of 3, DATA of 2
-        let whole = [0x01, 0x02, 7, 7, 0x00, 0x03, b'a', b'b', b'c', 0x00, 0x02, b'd', b'e'];
+    fn what_comes_again_or_behind_a_gap_is_opaque() {
         let mut frames = Frames::default();
-        let mut take = |from: usize, to: usize| {
-            let frame = stream(u8::try_from(from).unwrap(), &whole[from..to], to == whole.len());
-            let (_, message) = decode(&mut frames, &frame, Side::Server);
-            let row = &message.row;
-            (row.option_bytes, row.payload_bytes, row.opaque_bytes, row.is_retransmission, message.facts.is_end_of_stream)
-        };
+        let (_, _) = decode(&mut frames, &[0x0a, 0x00, 0x02, 0x00, 0x05], Side::Client);
+        let (_, again) = decode(&mut frames, &[0x0a, 0x00, 0x02, 0x00, 0x05], Side::Client);
+        let (_, later) = decode(&mut frames, &[0x0e, 0x00, 0x04, 0x01, b'0'], Side::Client);
 
-        assert_eq!((2, 0, 0, false, false), take(0, 4));
-        assert_eq!((0, 0, 4, false, false), take(9, 13), "before its turn");
-        assert_eq!((0, 0, 4, true, false), take(9, 13), "again, before its turn");
-        assert_eq!((0, 1, 2, false, false), take(2, 7), "cut elsewhere when sent again");
-        assert_eq!((0, 1, 0, false, false), take(8, 9), "before its turn, in a DATA that has begun");
-        assert_eq!((0, 1, 0, false, true), take(7, 8), "the last that was missing");
-        assert_eq!((0, 0, 3, true, true), take(7, 10), "again");
+        assert_eq!((2, true), (again.opaque_bytes, again.is_retransmission));
+        assert_eq!((1, 0), (later.opaque_bytes, later.payload_bytes));
     }
 
     #[test]
