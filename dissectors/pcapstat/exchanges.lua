@@ -41,6 +41,11 @@ end
 -- Adds a message that its sender sent before.
 function exchanges.join_again(exchange, message)
     exchanges.join(exchange, message)
+    exchanges.count_again(exchange, message)
+end
+
+-- The same of a message that the exchange has.
+function exchanges.count_again(exchange, message)
     exchange.retransmissions = exchange.retransmissions + 1
     message.is_retransmission = true
 end

@@ -162,7 +162,7 @@ local function connect(message, bytes, at, connection)
 end
 
 local function connack(message, bytes, at, connection)
-    message.result = bytes:byte(at + 1)
+    message.is_session_present, message.result = (bytes:byte(at) or 0) % 2 == 1, bytes:byte(at + 1)
     if connection.version ~= 5 or at + 2 > #bytes then
         return at + 2, 2
     end

@@ -98,9 +98,21 @@ local function repeated(flow, message)
     add_to_leg(flow, message)
 end
 
+-- A PUBLISH that an earlier connection of the session brought first (MQTT 5 §4.4).
+local function carry_over(exchange, message, from)
+    exchanges.count_again(exchange, message)
+    exchange.without_answer = "unanswered"
+    from.publishes[message.id] = { exchange = exchange }
+end
+
 local function begin(message, from, is_client)
     local exchange = exchanges.open(KINDS[message.qos or 0] or "PUBLISH", message)
-    exchange.payload, exchange.resource = message.payload, message.topic
+    exchange.resource = message.topic
+    if message.stream.is_resumed and message.dup and message.qos > 0 then
+        carry_over(exchange, message, from)
+        return
+    end
+    exchange.payload = message.payload
     message.is_data = true
     local publication
     if is_client then
@@ -188,6 +200,11 @@ local function place_connect(message, _, _, talk)
     open_in(talk.connects, "CONNECT", message)
 end
 
+local function place_connack(message, _, _, talk)
+    talk.is_resumed = message.is_session_present
+    answer(table.remove(talk.connects, 1), message)
+end
+
 local function place_auth(message, _, _, talk)
     if talk.connects[1] then
         exchanges.join(talk.connects[1], message)
@@ -196,7 +213,7 @@ end
 
 local PLACES = {
     [CONNECT] = place_connect,
-    [CONNACK] = function(message, _, _, talk) answer(table.remove(talk.connects, 1), message) end,
+    [CONNACK] = place_connack,
     [PUBLISH] = place_publish,
     [PUBACK] = place_acknowledgement,
     [PUBREC] = place_acknowledgement,

@@ -221,7 +221,8 @@ class Capture:
     def summary(self, choices: Choices | None = None) -> Summary:
         """Return the figures of all sessions, as metrics.md of the docs defines them."""
         sums = self.sums()
-        return summarize(sums, choices or Choices(), self.engine.after(any(row["secrets"] for row in sums.captures)))
+        holds_secrets = any(row["secrets"] for row in sums.captures)
+        return summarize(sums, choices or Choices(), self.engine.after(holds_secrets, self._run.version if self._run else None))
 
 
 def open(

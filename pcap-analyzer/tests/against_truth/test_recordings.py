@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -118,3 +120,27 @@ def test_the_summary_ends_where_the_receiver_did(name: str) -> None:
 def receives(session: SessionFigures, address: str) -> bool:
     """Whether the data of a session goes to an address."""
     return {"client": session.client, "server": session.server}[session.receiver].startswith(f"{address}:")
+
+
+def test_padding_of_records_is_told_from_data() -> None:
+    """Trap 86: a record takes 5 + 1 + 16 bytes (RFC 8446 §5.2), JDK's 16 more of padding: a PUBACK then is as long as a message."""
+    path = CAPTURES / "a-paho-tls-qos1.pcapng"
+    opened = [row for row in pa.table(pcapstat.open(path).messages).to_pylist() if row["kind"] == "PUBACK"]
+    assert {(row["direction"], row["security_bytes"]) for row in opened} == {("c2s", 38), ("s2c", 22)}
+
+    closed = pcapstat.open(path, engine="native", payload_size=10).summary().sessions
+    # the publisher's session, and the subscriber's
+    assert [session.receiver for session in closed] == ["server", "client"]
+
+
+def test_a_run_of_non_notifications_may_hold_con_ones() -> None:
+    """Trap 88: Californium confirms one of them; each kind is counted by itself, as tshark does."""
+    path = CAPTURES / "a-californium-non.pcapng"
+    display_filter = "coap.code == 69 and not icmp"
+    command = ["tshark", "-n", "-r", str(path), "-Y", display_filter, "-T", "fields", "-e", "coap.type"]
+    shown = Counter(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    [session] = pcapstat.open(path).summary().sessions
+    found = {kind.kind: kind.messages for kind in session.kinds if kind.kind.endswith("2.05")}
+
+    assert found == {"CON 2.05": shown["0"], "NON 2.05": shown["1"], "ACK 2.05": shown["2"]}
+    assert shown["0"] == 1

@@ -57,6 +57,22 @@ def test_messages_are_those_of_tshark(capture: Path) -> None:
     assert all(len(row["frames"]) > 1 for row in rows if row["payload_bytes"] > 100)
 
 
+def test_a_check_sequence_is_the_links(tmp_path: Path) -> None:
+    """Trap 51: LINKTYPE_IEEE802_15_4_WITHFCS has one of 2 bytes at each frame's end, LINKTYPE_IEEE802_15_4_NOFCS has none."""
+    from scapy.utils import PcapWriter
+
+    found = []
+    for linktype, sequence in ((230, b""), (195, b"\1\2")):
+        path = tmp_path / f"{linktype}.pcap"
+        with PcapWriter(str(path), linktype=linktype) as writer:
+            writer.write(bytes(frames(10)[0]) + sequence)
+        [row] = pa.table(pcapstat.open(path, engine="native").messages).to_pylist()
+        found.append([row[f"{part}_bytes"] for part in ("frame", "link", "padding", "payload")])
+
+    without, with_sequence = found
+    assert with_sequence == [without[0] + 2, without[1] + 2, 0, 10]
+
+
 def test_parts_add_up_to_the_frames(capture: Path) -> None:
     """Compressed headers count with the bytes that are on the wire."""
     opened = pcapstat.open(capture, engine="native")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from against_standards import building
 from places import CAPTURES
 
 from pcapstat.cli import COMMANDS
@@ -84,6 +85,20 @@ def test_passwords_and_payloads_are_not_shown_unasked() -> None:
 
     assert b"Hi!0000050".hex().encode() not in plain
     assert b"Hi!0000050".hex().encode() in asked
+
+
+def test_user_names_are_shown_where_asked_for_and_passwords_never(tmp_path: Path) -> None:
+    """Trap 74: CONNECT of MQTT 3.1.1 (§3.1.3.4, §3.1.3.5) with "alice" and "secret99"."""
+    connect = building.connect_311(flags=0xC0, rest=building.text("alice") + building.text("secret99"))
+    path = building.capture(tmp_path / "x.pcap", [(building.C, connect)], "tcp", 1883)
+    plain = run("messages", path, "--format", "ndjson").stdout
+    asked = run("messages", path, "--format", "ndjson", "--show-secrets", "--show-payload").stdout
+
+    assert (b"alice" in plain, b"alice" in asked) == (False, True)
+    assert json.loads(plain.splitlines()[0])["user_name"] == "(5 bytes)"
+    for output in (plain, asked):
+        assert b"secret99" not in output
+        assert b"secret99".hex().encode() not in output
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 import os
+import shutil
 import stat
 import struct
 import subprocess
@@ -62,6 +63,21 @@ def bare(tmp_path: Path) -> Path:
     return crosscheck.without_secrets(TLS, tmp_path)
 
 
+def version() -> str:
+    """Return tshark's version as it tells it: "TShark (Wireshark) 4.0.17 (Git …)"."""
+    return subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=True).stdout.split()[2].rstrip(".")
+
+
+def test_figures_tell_which_tshark_they_are_from() -> None:
+    """Trap 72: what is shown of a capture depends on the version; the native engine has none to tell."""
+    assert f"engine: tshark {version()} (secrets" in " ".join(run("summarize", TLS).stdout.split())
+    assert summary("--engine", "native", CAPTURES / "a-hivemq-qos0.pcapng")["engine"] == {
+        "name": "native",
+        "reason": "as asked for",
+        "version": None,
+    }
+
+
 def notes(told: dict[str, object]) -> list[tuple[str, str]]:
     """Name and text of all notes."""
     sessions = told["sessions"]
@@ -72,7 +88,7 @@ def notes(told: dict[str, object]) -> list[tuple[str, str]]:
 def test_embedded_secrets_are_used_unasked_and_the_engine_is_told() -> None:
     """The default engine opens what the capture itself has the secrets of."""
     told = summary(TLS)
-    assert told["engine"] == {"name": "tshark", "reason": "secrets are embedded in the capture"}
+    assert told["engine"] == {"name": "tshark", "reason": "secrets are embedded in the capture", "version": version()}
     assert data_messages(told) == publishes()
 
 
@@ -80,7 +96,7 @@ def test_a_key_log_opens_a_capture_without_secrets(bare: Path) -> None:
     """By --keylog and by SSLKEYLOGFILE, with the same figures as by embedded secrets."""
     assert data_messages(summary("--keylog", TLS_KEYS, bare)) == publishes()
     by_variable = json.loads(run("summarize", "--format", "json", bare, SSLKEYLOGFILE=str(TLS_KEYS)).stdout)
-    assert by_variable["engine"] == {"name": "tshark", "reason": "SSLKEYLOGFILE names a key log"}
+    assert by_variable["engine"] == {"name": "tshark", "reason": "SSLKEYLOGFILE names a key log", "version": version()}
     assert data_messages(by_variable) == publishes()
 
 
@@ -158,6 +174,34 @@ def test_plugins_of_the_user_are_left_out(tmp_path: Path) -> None:
     )
     done = run("summarize", "--format", "json", TLS, HOME=str(tmp_path))
     assert data_messages(json.loads(done.stdout)) == publishes()
+
+
+def standing_in(tmp_path: Path, what: str) -> dict[str, str]:
+    """Return the environment in which tshark is a script that does something else with a capture."""
+    script = tmp_path / "tshark"
+    real = shutil.which("tshark")
+    script.write_text(f'#!/bin/sh\ncase "$*" in --version|*/empty.pcap*) exec {real} "$@";; esac\n{what.format(real=real)}\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return {"PCAPSTAT_TSHARK": str(script)}
+
+
+def test_tshark_looks_up_no_names_and_has_a_configuration_of_its_own(tmp_path: Path) -> None:
+    """Traps 71, 72: -n, and a folder for preferences and one for plugins that are not the user's."""
+    told = tmp_path / "told"
+    script = f'echo "$WIRESHARK_CONFIG_DIR" "$HOME" "$@" >> {told}\nexec {{real}} "$@"'
+    done = run("summarize", "--format", "json", TLS, **standing_in(tmp_path, script))
+    assert data_messages(json.loads(done.stdout)) == publishes()
+    for line in told.read_text().splitlines():
+        configuration, home, *words = line.split()
+        assert "-n" in words
+        assert configuration == home != os.environ["HOME"]
+
+
+def test_a_tool_that_crashes_is_one_line(tmp_path: Path) -> None:
+    """Trap 73: dissectors crash now and then; it is tshark's process that ends."""
+    done = run("summarize", TLS, **standing_in(tmp_path, "kill -SEGV $$"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (5, "", 1)
+    assert "SIGSEGV" in done.stderr
 
 
 def test_a_missing_tool_is_one_line(tmp_path: Path) -> None:

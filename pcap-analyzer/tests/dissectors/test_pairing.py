@@ -270,6 +270,19 @@ def test_dup_of_mqtt_3_1_is_a_retransmission(tmp_path: Path) -> None:
     check(capture(tmp_path / "mqtt.pcap", said, "tcp", 1883), expected)
 
 
+def test_what_an_earlier_connection_brought_is_sent_again(tmp_path: Path) -> None:
+    """MQTT 5 §4.4: in a session that the server goes on with, what was not acknowledged is sent again with DUP."""
+    first = [(C, connect(clean=False)), (S, connack()), (C, publish(1, 1))]
+    second = [(C, connect(clean=False)), (S, connack(present=True)), (C, publish(1, 1, dup=True)), (S, ack(4, 1))]
+    expected = [
+        exchange("CONNECT", "complete", 4, 5, 10),
+        exchange("PUBLISH QoS 1", "unanswered", 6, 6, data=1),
+        exchange("CONNECT", "complete", 10, 11, 10),
+        exchange("PUBLISH QoS 1", "complete", 12, 13, 10, again=1),
+    ]
+    check(two_connections(tmp_path / "mqtt.pcap", first, second, 1.0), expected)
+
+
 def test_dup_of_mqtt_sn_is_a_retransmission(tmp_path: Path) -> None:
     """MQTT-SN 1.2 §5.3.4, §6.13: a SUBSCRIBE that is sent again has DUP."""
     said = [

@@ -8,6 +8,7 @@ import math
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pcapstat.formats import FORMATS
@@ -84,3 +85,37 @@ def test_what_steers_a_terminal_is_escaped() -> None:
     steering = [*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
     assert [code for code in range(0x11_0000) if visible(chr(code)) != chr(code)] == steering
     assert visible("a\x1b[31mä\x9b\u202e") == r"a\x1b[31mä\x9b\u202e"
+
+
+def test_parquet_packs_every_column_whatever_its_parts_and_keeps_what_comes_late() -> None:
+    """Paths are those of Parquet's specification of nested types (LogicalTypes.md); a column that begins empty may have values later."""
+    point = pa.struct([("x", pa.int64()), ("y", pa.string())])
+    kinds = {
+        "number": (pa.int64(), 1),
+        "late": (pa.string(), "a"),
+        "list": (pa.list_(pa.int64()), [1, 2]),
+        "struct": (point, {"x": 1, "y": "a"}),
+        "structs": (pa.list_(point), [{"x": 1, "y": "a"}]),
+        "map": (pa.map_(pa.string(), pa.int64()), [("a", 1)]),
+        "a.b": (pa.string(), "dot"),
+    }
+    schema = pa.schema({name: kind for name, (kind, _) in kinds.items()})
+    rows = [{name: value for name, (_, value) in kinds.items()} for _ in range(2)]
+    rows[0]["late"] = rows[0]["list"] = None
+    file = io.BytesIO()
+    FORMATS["parquet"](pa.Table.from_pylist(rows, schema).to_reader(max_chunksize=1), file, [])
+    parquet = pq.ParquetFile(file)
+    columns = [parquet.metadata.row_group(0).column(number) for number in range(parquet.metadata.num_columns)]
+
+    assert parquet.read().to_pylist() == rows
+    assert {column.path_in_schema for column in columns if column.compression == "SNAPPY"} == {"late", "list.list.element"}
+    assert {column.path_in_schema for column in columns if column.compression == "ZSTD"} == {
+        "number",
+        "struct.x",
+        "struct.y",
+        "structs.list.element.x",
+        "structs.list.element.y",
+        "map.key_value.key",
+        "map.key_value.value",
+        "a.b",
+    }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pcapstat.cli import page
 from pcapstat.metrics.sessions import Choices, layer_bytes, time1, time2
 from pcapstat.metrics.statistics import ratio, times
 
@@ -22,6 +23,14 @@ def test_ratios_without_denominator_are_not_available() -> None:
     """A zero denominator gives None, never 0 or infinity."""
     assert ratio(5, 0) is None
     assert ratio(0, 5) == 0
+
+
+def test_rates_have_si_prefixes_and_bytes_are_exact() -> None:
+    """Trap 82: k is 1,000, also for bits; a size is a whole number."""
+    assert page.rate(1024.0) == "1.024 kB/s (8.192 kbit/s)"
+    assert page.rate(999.0) == "999.0 B/s (7.992 kbit/s)"
+    assert page.count(1_048_576) == "1 048 576"
+    assert (page.rate(None), page.duration(None)) == ("n/a", "n/a")
 
 
 def row(**cells: Any) -> dict[str, Any]:

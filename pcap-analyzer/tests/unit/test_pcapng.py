@@ -77,7 +77,10 @@ def test_drops_are_told_by_packets(tmp_path: Path) -> None:
     """epb_dropcount (§4.3) counts since the packet before of the same interface: the sum, over both interfaces."""
     blocks = [frame(1, 0, {DROPCOUNT: 2}), frame(2, 1, {DROPCOUNT: 1}), frame(3, 0), frame(4, 0, {DROPCOUNT: 3})]
 
-    assert dropped(written(tmp_path / "drops.pcapng", *blocks)) == 6
+    capture = written(tmp_path / "drops.pcapng", *blocks)
+    assert dropped(capture) == 6
+    [text] = [row["text"] for row in pa.table(pcapstat.open(capture).notes).to_pylist() if row["note"] == "dropped"]
+    assert text.endswith(": 6 frames")
     assert dropped(written(tmp_path / "none.pcapng", frame(1, 0, {DROPCOUNT: 0}))) == 0
     assert dropped(written(tmp_path / "unknown.pcapng", frame(1))) is None
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
 
 import pcapstat
+from pcapstat.metrics.sessions import Choices
 
 CLIENT, SERVER = ("10.0.0.1", 50_000), ("10.0.0.2", 1883)
 CONNECT = b"\x10\x0f\0\x04MQTT\x04\x02\0\x3c\0\x03esp"
@@ -156,6 +158,117 @@ def test_a_gap_that_an_acknowledgement_alone_tells_of_may_be_filled_late(tmp_pat
     capture = connection.write(tmp_path / "mixed.pcap")
 
     assert messages(capture, "kind", "message_id")[2:] == [("PUBLISH", 1), ("PUBLISH", 2)]
+
+
+def test_messages_behind_a_hole_that_is_filled_keep_their_own_times(tmp_path: Path) -> None:
+    """Trap 21: the first of three segments comes last; each message's bytes have their times, all are complete with it."""
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    first, second, third = (publish(number, b"x") for number in (1, 2, 3))
+    connection.lose(0, first)
+    connection.send(1.25, 0, second)
+    connection.send(1.5, 0, third)
+    connection.send(1.75, 0, first, back=len(first + second + third))
+    capture = connection.write(tmp_path / "filled.pcap")
+
+    found = messages(capture, "message_id", "frame", "frame_first", "time_first_ns", "time_ns", "is_after_gap")[2:]
+    start, filled = 1_700_000_000_000_000_000, 1_700_000_001_750_000_000
+    assert found == [
+        (1, 8, 8, filled, filled, False),
+        (2, 8, 6, start + 1_250_000_000, filled, False),
+        (3, 8, 7, start + 1_500_000_000, filled, False),
+    ]
+    [session] = pa.table(pcapstat.open(capture).sessions).to_pylist()
+    assert (session["tcp_out_of_order"], session["lost_bytes"]) == (1, 0)
+
+
+def test_what_tcp_sends_again_is_no_data(tmp_path: Path) -> None:
+    """Traps 22, 39, 40: the same bytes once more, then other bytes at their place with a new message behind; what came first is used."""
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    first, second = publish(1, b"AAAA"), publish(2, b"x")
+    connection.send(1.0, 0, first)
+    connection.send(1.5, 0, first, back=len(first))
+    connection.send(2.0, 0, first.replace(b"A", b"B") + second, back=len(first))
+    capture = connection.write(tmp_path / "again.pcap")
+
+    found = messages(capture, "frame", "message_id", "payload", "is_data", show_payload=True)[2:]
+    assert found == [(6, 1, b"AAAA", True), (8, 2, b"x", True)]
+    [session] = pcapstat.open(capture).summary().sessions
+    assert (session.data_bytes, session.tcp_retransmissions) == (5, len(tshark(capture, "tcp.analysis.retransmission", "frame.number")))
+    # three of the handshake, and the segment that brought nothing
+    assert session.control_frames == 4
+
+
+def test_frames_without_a_message_can_be_left_out(tmp_path: Path) -> None:
+    """Traps 43, 44: TCP's handshake and a bare ACK, 4 frames of 54 bytes, are overhead unless they are left out; the ACK's time is told."""
+    connection = Connection()
+    connection.send(0.0625, 0, CONNECT)
+    connection.send(0.125, 1, CONNACK)
+    connection.send(0.25, 0, publish(1, b"x"))
+    connection.send(0.4375, 1, flags="A")
+    connection.send(0.5, 1, puback(1))
+    capture = connection.write(tmp_path / "control.pcap")
+
+    [whole] = pcapstat.open(capture).summary().sessions
+    [without] = pcapstat.open(capture).summary(Choices(transport_control=False)).sessions
+    assert (whole.control_frames, whole.control_bytes, whole.overhead_bytes - without.overhead_bytes) == (4, 4 * 54, 4 * 54)
+    found = {time.timing: time for time in whole.times if time.kind in ("", "PUBLISH QoS 1")}
+    assert found["ack_rtt"].median_s == pytest.approx(0.25)
+    assert found["tcp_ack"].max_s == pytest.approx(0.1875)
+
+
+def test_a_pause_is_no_loss(tmp_path: Path) -> None:
+    """Trap 69: nothing for two and a half hours, but no sequence number is missing."""
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    for number, seconds in ((1, 1.0), (2, 9_000.0)):
+        connection.send(seconds, 0, publish(number, b"x"))
+        connection.send(seconds + 0.01, 1, puback(number))
+    capture = connection.write(tmp_path / "pause.pcap")
+
+    [session] = pcapstat.open(capture).summary().sessions
+    assert (session.lost_bytes, session.exchanges_unanswered) == (0, 0)
+    assert "gap" not in {note["note"] for note in session.notes}
+
+
+def test_a_port_pair_that_is_used_again_is_another_session(tmp_path: Path) -> None:
+    """Trap 65: a SYN with another sequence number opens a connection of its own, as tshark's tcp.stream does."""
+    first, second = Connection(), Connection(is_opened=False)
+    second.sent = [900_000, 700_000]
+    for seconds, side, flags in ((10.0, 0, "S"), (10.01, 1, "SA"), (10.02, 0, "A")):
+        second.send(seconds, side, flags=flags)
+    for connection, seconds in ((first, 0.03), (second, 10.03)):
+        connection.send(seconds, 0, CONNECT)
+        connection.send(seconds + 0.01, 1, CONNACK)
+    first.packets += second.packets
+    capture = first.write(tmp_path / "again.pcap")
+
+    streams = tshark(capture, "mqtt", "tcp.stream")
+    assert [(str(stream),) for (stream,) in messages(capture, "session")] == streams == [("0",), ("0",), ("1",), ("1",)]
+
+
+def test_requests_of_http_may_go_ahead_of_answers(tmp_path: Path) -> None:
+    """Trap 49: two requests in one segment, two answers in another (RFC 9112 §9.3.2); 100 (RFC 9110 §15.2.1) comes first and answers nothing."""
+    connection = Connection(80)
+    connection.send(1.0, 0, b"GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+    connection.send(1.125, 1, answer + b"aa" + answer + b"bb")
+    connection.send(2.0, 0, b"PUT /c HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+    connection.send(2.125, 1, b"HTTP/1.1 100 Continue\r\n\r\n")
+    connection.send(2.25, 0, b"ccc")
+    connection.send(2.5, 1, b"HTTP/1.1 204 No Content\r\n\r\n")
+    capture = connection.write(tmp_path / "http.pcap")
+
+    table = pa.table(pcapstat.open(capture, engine="native").exchanges).select(["frame_first", "frame_response", "kind", "result"])
+    assert sorted(tuple(row.values()) for row in table.to_pylist()) == [
+        (4, 5, "GET", "200"),
+        (4, 5, "GET", "200"),
+        (7, 9, "PUT", "204"),
+    ]
 
 
 def test_text_behind_a_gap_is_no_control_packet(tmp_path: Path) -> None:

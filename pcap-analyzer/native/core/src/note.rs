@@ -51,6 +51,7 @@ notes! {
     AMBIGUOUS, "ambiguous", "several open requests fit an answer", "response times of these exchanges";
     UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
     UNMATCHED, "unmatched", "answers without a request in the capture", "response times";
+    SENT_BEFORE, "sent-before", "publications were sent again that an earlier connection of the client brought first; they are its data", "data, goodput";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
     COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";
     UNDELIVERED, "undelivered", "publications that no captured subscriber received", "delay, overhead of both legs";

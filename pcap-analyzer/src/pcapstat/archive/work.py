@@ -260,21 +260,18 @@ def rows_of(
     `file` is left out: it names a temporary copy. A column that has a label's name is kept as NAME_measured.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from pcapstat.formats.arrow import packing
+    from pcapstat.formats.arrow import write_packed
 
     kept = [name for name in measured.names if name != "file"]
     fields = [measured.field(name).with_name(f"{name}_measured" if name in labels else name) for name in kept]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
 
-    def write(file: IO[bytes]) -> None:
-        with pq.ParquetWriter(file, schema, **(QUICKLY_PACKED if is_small else packing(schema))) as writer:
-            for batch in batches:
-                extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
-                writer.write_batch(pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema))
+    def labelled(batch: pa.RecordBatch) -> pa.RecordBatch:
+        extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
+        return pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema)
 
-    return write
+    return lambda file: write_packed(schema, map(labelled, batches), file, QUICKLY_PACKED if is_small else None)
 
 
 def capture_row(job: Job, source: Source, told: Mapping[str, str], labels: Mapping[str, str]) -> str:

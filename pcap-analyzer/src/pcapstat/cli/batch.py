@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pcapstat import errors
+from pcapstat.cli.output import complain
 
 if TYPE_CHECKING:
     from pcapstat.archive.work import Record
@@ -62,7 +63,7 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
         for record in bar:
             outcomes[record.outcome] += 1
             if record.error:
-                click.echo(f"pcapstat: {named(record.source, record.error)}", err=True)
+                complain(named(record.source, record.error))
     click.echo(
         f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
     )

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from pcapstat import errors
 from pcapstat.cli.options import capture_options, chosen_format, output_options
-from pcapstat.cli.output import destination
+from pcapstat.cli.output import complain, destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.cli.several import Several
 from pcapstat.metrics.sessions import Choices
@@ -117,7 +117,7 @@ def runs_of(path: str, labels: str | None, choices: Choices, several: Several) -
     with several.opened(path) as capture:
         run = measured(capture, of_path(path, labels), choices)
     if run is None:
-        click.echo(f"pcapstat: {path}: no session with data; left out", err=True)
+        complain(f"{path}: no session with data; left out")
         return []
     return [run]
 

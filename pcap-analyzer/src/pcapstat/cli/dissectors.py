@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pcapstat.cli.output import complain
 from pcapstat.errors import EXIT_CHECK_FAILED, EXIT_FINE
 
 
@@ -34,7 +35,7 @@ def uninstall_command() -> int:
     for path in removed:
         click.echo(path)
     for path in left:
-        click.echo(f"pcapstat: {path}: changed since it was installed, left in its place (remove it by hand)", err=True)
+        complain(f"{path}: changed since it was installed, left in its place (remove it by hand)")
     return EXIT_CHECK_FAILED if left else EXIT_FINE
 
 

@@ -145,7 +145,7 @@ def naming(output: str) -> Iterator[None]:
 def gone_at_the_end(part: Path) -> Iterator[None]:
     """Let no part of a file stay when SIGTERM ends the process.
 
-    A thread of its own does that, at once: where the core waits for its input, no handler of Python's is called.
+    A thread of its own does that, at once: while code in C works (DuckDB, pyarrow), no handler of Python's is called.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

@@ -93,8 +93,8 @@ def head(summary: Summary) -> list[str]:
     control = "transport control in the overhead: " + ("yes" if summary.choices.transport_control else "no")
     lines.append(f"  {layer}; {control}")
     if summary.engine:
-        text = f"engine: {summary.engine.name} ({summary.engine.reason})"
-        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        name = " ".join(filter(None, (summary.engine.name, summary.engine.version)))
+        lines += folded(f"engine: {name} ({summary.engine.reason})", first="  ", later="  ")
     return lines
 
 

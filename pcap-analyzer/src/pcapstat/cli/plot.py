@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pcapstat.cli.options import capture_options
-from pcapstat.cli.output import destination
+from pcapstat.cli.output import complain, destination
 from pcapstat.cli.several import Several
 from pcapstat.errors import UsageError
 
@@ -42,7 +42,7 @@ def command(
     with contextlib.ExitStack() as stack:
         tidy = tidy_of([stack.enter_context(several.opened(path)) for path in [*read, *files] or [""]])
     if tidy.empty:
-        click.echo(f"pcapstat: {output}: nothing to draw (pcapstat summarize tells what the captures hold)", err=True)
+        complain(f"{output}: nothing to draw (pcapstat summarize tells what the captures hold)")
     figure = draw(tidy)
     if title:
         figure.suptitle(title)

@@ -46,13 +46,16 @@ class Tshark:
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine that reads a capture, and why it is this one."""
+    """The engine that reads a capture, why it is this one, and tshark's version once a pass has used it: versions differ."""
 
     name: str
     reason: str
+    version: str | None = None
 
-    def after(self, holds_secrets: bool) -> Choice:
-        """Return the choice with what the pass has shown: whether the capture holds secrets, which the native engine does not use."""
+    def after(self, holds_secrets: bool, version: str | None) -> Choice:
+        """Return the choice with what the pass has shown: tshark's version, or secrets that the native engine does not use."""
+        if version:
+            return replace(self, version=version)
         if self.name != "native" or not holds_secrets or self.reason.startswith(EMBEDDED):
             return self
         return replace(self, reason=f"{self.reason}; the secrets embedded in the capture are used by --engine tshark only")

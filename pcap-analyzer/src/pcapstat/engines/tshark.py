@@ -32,7 +32,7 @@ class Run:
     def __init__(self, paths: Sequence[str], decode_as: Sequence[str], secrets: Secrets, words: Tshark) -> None:
         """Prepare it: pipes and several files become one file in a folder of ours, which goes when the run does."""
         tshark = wireshark.find()
-        wireshark.version(tshark)
+        self.version = ".".join(map(str, wireshark.version(tshark)))
         self.folder = tempfile.TemporaryDirectory(prefix="pcapstat-")
         files = [(path, self.at_hand(path, number)) for number, path in enumerate(paths)]
         readable = [(path, file) for path, file in files if can_be_read(file)] or files[:1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import IO, Any
 
 BATCH_ROWS = 1 << 15
@@ -67,34 +69,59 @@ def is_compound(kind: Any) -> bool:
 
 
 def parquet(table: Any, file: IO[bytes], columns: list[str]) -> None:
-    """Write Parquet, a row group a batch; units and docs stay in the schema's metadata."""
+    """Write Parquet; units and docs stay in the schema's metadata."""
+    stream = reader(table, columns)
+    write_packed(stream.schema, stream, file)
+
+
+def write_packed(schema: Any, batches: Iterable[Any], file: IO[bytes], options: dict[str, Any] | None = None) -> None:
+    """Write batches as Parquet, each a row group, packed well unless there are `options` of how to pack."""
     import pyarrow.parquet as pq
 
-    stream = reader(table, columns)
-    with pq.ParquetWriter(file, stream.schema, **packing(stream.schema)) as writer:
-        for batch in stream:
+    batches = iter(batches)
+    begun = list(islice(batches, 1))
+    with pq.ParquetWriter(file, schema, **(options or packing(schema, begun))) as writer:
+        for batch in chain(begun, batches):
             writer.write_batch(batch)
 
 
-def packing(schema: Any) -> dict[str, Any]:
-    """Return the options by which Parquet packs such columns well.
+def packing(schema: Any, begun: list[Any]) -> dict[str, Any]:
+    """Return the options by which Parquet packs such columns well, of which the first batches are known.
 
     Numbers of 64 bits (times, frames), of which hardly two are the same, by their differences, also in lists; all else by dictionaries;
-    both with zstd. A table of messages takes a third of the bytes that dictionaries alone make of it. A batch of a column is one page: to
-    begin another one takes longer than to compress it. Of numbers, not of texts, a row group tells the least and the greatest, by which
+    both with zstd. A table of messages takes a third of the bytes that dictionaries alone make of it. A column that begins without a value,
+    as half of a message's do, is left to snappy: to set up zstd takes longer than the rest of its packing. A batch of a column is one page:
+    to begin another one takes longer than to compress it. Of numbers, not of texts, a row group tells the least and the greatest, by which
     readers pass over it.
     """
     import pyarrow as pa
 
-    numbers = (pa.int64(), pa.uint64())
-    wide = [field.name for field in schema if field.type in numbers]
-    wide += [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type) and field.type.value_type in numbers]
-    others = [field.name for field in schema if field.name not in wide]
+    empty = {name for batch in begun for name, column in zip(schema.names, batch.columns, strict=True) if column.null_count == len(column)}
+    kinds = {path: kind for field in schema for path, kind in leaves(field.name, field.type)}
+    quick = {path for field in schema if field.name in empty for path, _ in leaves(field.name, field.type)}
+    wide = [path for path, kind in kinds.items() if kind in (pa.int64(), pa.uint64())]
     return {
-        "compression": "zstd",
-        "compression_level": 1,
-        "use_dictionary": others or False,
+        "compression": {path: "snappy" if path in quick else "zstd" for path in kinds},
+        "compression_level": dict.fromkeys(kinds.keys() - quick, 1),
+        "use_dictionary": [path for path in kinds if path not in wide] or False,
         "column_encoding": dict.fromkeys(wide, "DELTA_BINARY_PACKED"),
         "max_rows_per_page": BATCH_ROWS,
         "write_statistics": [field.name for field in schema if pa.types.is_primitive(field.type)],
     }
+
+
+def leaves(path: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a column is of Parquet's columns, which have no parts: their paths and types."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        parts = [(child.name, child.type) for child in kind]
+    elif pa.types.is_map(kind):
+        parts = [("key_value.key", kind.key_type), ("key_value.value", kind.item_type)]
+    elif isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
+        parts = [("list.element", kind.value_type)]
+    else:
+        yield path, kind
+        return
+    for name, part in parts:
+        yield from leaves(f"{path}.{name}", part)

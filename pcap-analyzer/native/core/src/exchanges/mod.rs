@@ -44,6 +44,8 @@ pub struct Placement {
     pub is_data: bool,
     /// Whether its sender sent it before.
     pub is_retransmission: bool,
+    /// Whether it did so in an earlier connection, of whose session this one goes on.
+    pub is_of_earlier_connection: bool,
     /// Its part in acknowledging data.
     pub acknowledgement: Acknowledgement,
 }

@@ -289,6 +289,11 @@ impl Exchanges {
     /// Adds a message that its sender sent before. `is_opening` tells that it is the one that began the exchange: its times are then no samples.
     pub fn repeat(&mut self, id: ExchangeId, message: &Message, at: &Moment, is_opening: bool) {
         self.join(id, message, at);
+        self.again(id, is_opening);
+    }
+
+    /// The same of a message that the exchange has.
+    pub fn again(&mut self, id: ExchangeId, is_opening: bool) {
         if let Some(exchange) = self.get_mut(id) {
             exchange.retransmissions += 1;
             exchange.is_opening_repeated |= is_opening && exchange.ack_rtt_ns.is_none() && exchange.rtt_ns.is_none();

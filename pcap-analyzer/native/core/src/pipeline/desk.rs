@@ -260,6 +260,9 @@ impl Receiver for Desk<'_, '_> {
         message.row.is_data = self.count(message, &placement, from);
         self.rooms.hand_over_ended();
         self.note_facts(message);
+        if placement.is_of_earlier_connection {
+            self.note(note::SENT_BEFORE, message.frame, String::new);
+        }
         if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);
         }

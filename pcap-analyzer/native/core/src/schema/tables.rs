@@ -73,7 +73,7 @@ table! {
         missing_bytes: u32 ["bytes"],
         /// Whether the message carries data that counts (metrics.md): a payload, delivered for the first time.
         is_data: bool [""],
-        /// Whether it was sent again by its sender: CoAP retransmission or duplicate, MQTT DUP of a message seen before.
+        /// Whether it was sent again by its sender: CoAP retransmission or duplicate, MQTT DUP of a message seen before, or of the session's earlier connection.
         is_retransmission: bool [""],
         /// Whether bytes of it are not in the capture.
         is_truncated: bool [""],
@@ -316,7 +316,7 @@ table! {
         messages: u64 [""],
         /// Frames without a message: SYN, bare ACK, FIN, keep-alive, TCP retransmissions.
         control_frames: u64 [""],
-        /// CoAP: messages sent again by the application layer; MQTT: DUP deliveries of a message seen before.
+        /// CoAP: messages sent again by the application layer; MQTT: DUP deliveries of a message seen before, or of the session's earlier connection.
         retransmissions: u64 [""],
         /// TCP segments sent again.
         tcp_retransmissions: u64 [""],

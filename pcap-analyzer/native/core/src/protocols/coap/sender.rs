@@ -366,7 +366,8 @@ fn superseded(sent: &Sent, token: Token, exchanges: &Exchanges) -> Option<Reques
 
 /// What a message is that belongs to an exchange and is nothing more.
 pub(super) const fn alone(exchange: ExchangeId) -> Placement {
-    Placement { exchange: Some(exchange), is_data: false, is_retransmission: false, acknowledgement: Acknowledgement::None }
+    let acknowledgement = Acknowledgement::None;
+    Placement { exchange: Some(exchange), is_data: false, is_retransmission: false, is_of_earlier_connection: false, acknowledgement }
 }
 
 /// Ends an exchange; where nobody wants its row, nothing needs to be kept of it.

@@ -1,8 +1,8 @@
 //! Which control packets belong together (MQTT 5 §4.3, §4.4): CONNECT with CONNACK, a PUBLISH with its acknowledgements, and so on.
 //!
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
-//! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; one whose identifier is not in use is the first that the
-//! capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
+//! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; so is one whose identifier is not in use where the server went on
+//! with a session (§4.1): an earlier connection brought it first (trap 31). Else it is the first that the capture shows of its message, and counts. PUBREL, SUBSCRIBE and UNSUBSCRIBE with DUP (MQTT 3.1 §2.1) are sent again where their exchange is open.
 
 use crate::exchanges::{Acknowledgement, ExchangeId, Exchanges, Moment, Placement, PublicationId};
 use crate::few::Few;
@@ -47,6 +47,8 @@ pub struct Flows {
     /// What is seldom open, as long as it is.
     seldom: Option<Box<Seldom>>,
     retain: Retain,
+    /// Whether the server went on with a session of an earlier connection (MQTT 5 §3.2.2.1.1).
+    is_resumed: bool,
 }
 
 /// What RETAIN tells in a PUBLISH from the server: it forwards the message of a publisher, or sends for a new subscription one that it has kept, which is
@@ -103,6 +105,7 @@ impl Pairing for Flows {
             }
             PINGREQ => open_in(&mut self.seldom().pings, "PINGREQ", message, from, at, exchanges),
             CONNACK => {
+                self.is_resumed = message.row.session_present == Some(true);
                 let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
                 answer(connect, message, at, exchanges)
             }
@@ -207,6 +210,10 @@ impl Flows {
             }
         }
         let exchange = begin(message, qos, from, at, exchanges);
+        if qos > 0 && self.is_resumed && message.dup == Some(true) {
+            self.flows(from).insert(identifier, Flow { exchange, publication: None });
+            return carry_over(exchange, exchanges);
+        }
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
             Side::Server => {
@@ -221,7 +228,7 @@ impl Flows {
             self.flows(from).insert(identifier, Flow { exchange, publication });
             Acknowledgement::Expected
         };
-        Placement { exchange: Some(exchange), is_data: true, is_retransmission: false, acknowledgement }
+        Placement { exchange: Some(exchange), is_data: true, acknowledgement, ..Placement::default() }
     }
 
     /// PUBACK (§3.4), PUBREC (§3.5), PUBCOMP (§3.7), from the receiver of the PUBLISH.
@@ -315,12 +322,20 @@ fn begin(message: &Message, qos: u8, from: Side, at: &Moment, exchanges: &mut Ex
     exchange
 }
 
+/// A PUBLISH that an earlier connection of the session brought first.
+fn carry_over(exchange: ExchangeId, exchanges: &mut Exchanges) -> Placement {
+    exchanges.again(exchange, true);
+    if let Some(exchange) = exchanges.get_mut(exchange) {
+        exchange.payload_bytes = 0;
+    }
+    Placement { exchange: Some(exchange), is_retransmission: true, is_of_earlier_connection: true, ..Placement::default() }
+}
+
 /// A PUBLISH that is sent again.
 fn repeat(flow: &Flow, message: &Message, at: &Moment, exchanges: &mut Exchanges) -> Placement {
     exchanges.repeat(flow.exchange, message, at, true);
     if let Some(publication) = flow.publication {
         exchanges.add_to_leg(publication, message);
     }
-    let acknowledgement = Acknowledgement::None;
-    Placement { exchange: Some(flow.exchange), is_data: false, is_retransmission: true, acknowledgement }
+    Placement { exchange: Some(flow.exchange), is_retransmission: true, ..Placement::default() }
 }

@@ -1,0 +1,127 @@
+"""CoAP as captures have it: identifiers of two endpoints, bytes that look like others, what is no CoAP at all."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from against_standards.building import ACK, CON, CONTENT, GET, NON, C, S, capture, coap, packets
+from scapy.layers.inet import IP
+from scapy.utils import wrpcap
+
+import pcapstat
+
+PATH, BLOCK2 = (11, b"a"), 23
+
+
+def rows(path: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Return columns of a table."""
+    found = pa.table(pcapstat.open(path, engine="native").table(table))
+    return list(zip(*(found.column(column).to_pylist() for column in columns), strict=True))
+
+
+def test_each_endpoint_counts_its_own_message_ids(tmp_path: Path) -> None:
+    """Traps 6, 87: a separate response (RFC 7252 §5.2.2) may have the request's ID by chance; it is no duplicate, and has its own ACK."""
+    said = [(C, coap(CON, GET, 1, b"A", [PATH])), (S, coap(ACK, 0, 1)), (S, coap(CON, CONTENT, 1, b"A", [], b"21")), (C, coap(ACK, 0, 1))]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "messages", "is_data", "is_retransmission", "exchange") == [
+        (False, False, 0),
+        (False, False, 0),
+        (True, False, 0),
+        (False, False, 0),
+    ]
+    assert rows(path, "exchanges", "outcome", "ack_rtt_ns", "rtt_ns") == [("complete", 10_000_000, 20_000_000)]
+
+
+def test_an_answer_from_another_address_is_no_answer(tmp_path: Path) -> None:
+    """Trap 14: what a server with two addresses, or a NAT, does to a request that is not to a group; the request is noted as unanswered."""
+    [asked] = packets([(C, coap(NON, GET, 1, b"A", [PATH]))], "udp", 5683)
+    [answer] = packets([(S, coap(NON, CONTENT, 9, b"A", [], b"21"), 0.05)], "udp", 5683)
+    answer[IP].src = "192.0.2.9"
+    path = tmp_path / "x.pcap"
+    wrpcap(str(path), [asked, answer])
+
+    assert rows(path, "exchanges", "outcome", "rtt_ns") == [("unanswered", None)]
+    assert ("unanswered", 0) in rows(path, "notes", "note", "session")
+
+
+def test_the_marker_is_found_behind_the_options(tmp_path: Path) -> None:
+    """Trap 16: 0xff in the token, in an ETag and in the payload's first byte is no payload marker (RFC 7252 §3)."""
+    asked, answer = coap(CON, GET, 1, b"\xff\xff", [(4, b"\xff\xff\xff")]), coap(ACK, CONTENT, 1, b"\xff\xff", [], b"\xff21")
+    path = capture(tmp_path / "x.pcap", [(C, asked), (S, answer)], "udp", 5683)
+
+    # header 4 and token 2; option 1 + 3; the marker counts as header
+    assert rows(path, "messages", "header_bytes", "option_bytes", "payload_bytes") == [(6, 4, 0), (7, 0, 3)]
+
+
+def test_what_is_malformed_keeps_its_bytes(tmp_path: Path) -> None:
+    """Trap 18: a reserved token length and a marker without payload (RFC 7252 §3)."""
+    said = [(C, coap(CON, GET, 1, b"A", [PATH])), (C, b"\x49\x01\x00\x02123456789"), (C, b"\x40\x01\x00\x03\xff")]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+    [session] = pcapstat.open(path).summary().sessions
+
+    assert rows(path, "messages", "opaque_bytes") == [(0,), (13,), (5,)]
+    assert (session.malformed, session.session_bytes) == (2, 3 * (14 + 20 + 8) + 7 + 13 + 5)
+    assert "malformed" in {note["note"] for note in session.notes}
+
+
+def test_the_order_of_notifications_is_that_of_their_values(tmp_path: Path) -> None:
+    """Trap 11: RFC 7641 §3.4 with the wrap at 2^24; a value that is not newer counts again once 128 s have passed."""
+    values = [(0xFFFFFE, 1.0), (0, 2.0), (0xFFFFFF, 3.0), (0, 4.0), (0xFFFFFF, 129.5), (0xFFFFFF, 130.5)]
+    said: list[Any] = [(C, coap(CON, GET, 1, b"T", [(6, b""), PATH])), (S, coap(ACK, CONTENT, 1, b"T", [(6, b"\xff\xff\xfd")], b"x"))]
+    for number, (value, seconds) in enumerate(values, 10):
+        said.append((S, coap(NON, CONTENT, number, b"T", [(6, value.to_bytes(3).lstrip(b"\0"))], b"x"), seconds))
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert [is_data for is_data, _ in rows(path, "messages", "is_data", "kind")[2:]] == [True, True, False, False, False, True]
+
+
+def test_a_server_may_send_smaller_blocks(tmp_path: Path) -> None:
+    """Trap 12: asked for blocks of 1,024 bytes, it sends 64 (RFC 7959 §2.4), and each block is asked for with a token of its own."""
+    said = [
+        (C, coap(CON, GET, 1, b"A", [PATH, (BLOCK2, b"\x06")])),
+        (S, coap(ACK, CONTENT, 1, b"A", [(BLOCK2, b"\x0a")], b"x" * 64)),
+        (C, coap(CON, GET, 2, b"B", [PATH, (BLOCK2, b"\x12")])),
+        (S, coap(ACK, CONTENT, 2, b"B", [(BLOCK2, b"\x12")], b"x" * 10)),
+    ]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "exchanges", "kind", "outcome", "rtt_ns", "parts", "payload_bytes") == [
+        ("GET block-wise", "complete", 30_000_000, 2, 74)
+    ]
+
+
+def test_random_datagrams_are_no_coap(tmp_path: Path) -> None:
+    """Trap 80: each begins with version 1, as a quarter of all bytes do; their port is listed instead."""
+    chance = random.Random(80)
+    said = [(C, bytes([0x40 | chance.randrange(64)]) + chance.randbytes(60)) for _ in range(50)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 40_001)
+
+    assert rows(path, "messages", "kind") == []
+    [listed] = pcapstat.open(path).summary().unmatched_ports
+    assert (listed["transport"], listed["packets"]) == ("udp", 50)
+
+
+def test_what_was_sent_again_is_no_sample(tmp_path: Path) -> None:
+    """Traps 8, 9, 81: the exchange has its time from the first request; statistics leave it out (Karn) and are n/a without any sample."""
+    asked, answer = coap(CON, GET, 1, b"A", [PATH]), coap(ACK, CONTENT, 1, b"A", [], b"21")
+    said = [(C, asked, 0.5), (C, asked, 3.0), (S, answer, 3.125), (S, answer, 3.25)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+    [session] = pcapstat.open(path).summary().sessions
+
+    assert rows(path, "exchanges", "rtt_ns", "retransmissions", "messages") == [(2_625_000_000, 2, 4)]
+    assert session.data_messages == 1
+    [rtt] = [time for time in session.times if time.timing == "rtt"]
+    assert (rtt.count, rtt.retransmitted, rtt.median_s, rtt.mean_s, rtt.p95_s) == (0, 1, None, None, None)
+
+
+def test_a_session_of_one_message_has_no_rate(tmp_path: Path) -> None:
+    """Traps 66, 81: no time passes between the first message and the last; n/a, not 0 or infinity."""
+    path = capture(tmp_path / "x.pcap", [(C, coap(NON, 2, 1, b"A", [PATH], b"21"))], "udp", 5683)
+    [session] = pcapstat.open(path).summary().sessions
+
+    assert (session.data_messages, session.delta_time_s) == (1, 0.0)
+    assert (session.goodput_bytes_per_s, session.throughput_bytes_per_s, session.message_rate_per_s) == (None, None, None)
