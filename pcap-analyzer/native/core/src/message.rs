@@ -141,7 +141,8 @@ pub struct Message {
     pub subject_hash: u64,
     /// Hash of the payload's captured bytes and its length; set by decoders of messages that another session may carry on (MQTT PUBLISH).
     pub payload_digest: u64,
-    /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none.
+    /// Hash of ETag or Request-Tag options (RFC 7252 §5.10.6, RFC 9175 §3): keeps concurrent block-wise bodies apart; 0 where none. Of HTTP/1 the number
+    /// of the request that it is or answers; 0 where that is not known. Of HTTP/2 the stream that is promised, or a hash of PING's data.
     pub body_tag: u64,
     /// Hash of what tells the endpoints apart that a forwarder speaks for (MQTT-SN 1.2 §5.5: the wireless node's ID); 0 where none does.
     pub node_hash: u64,

@@ -28,13 +28,15 @@ pub struct Contents {
     pub inner: Vec<Vec<u8>>,
 }
 
-/// A decrypted content: of one record from its first message on, or of a message that several records carry.
+/// A decrypted content: of one record from its first message on, or whole where it has a part of a message; or a message that several records carry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Source {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// So many at the end wait for the records that complete their message.
     pub waiting: usize,
+    /// The record's number in the frame, from 1, where it has a part of a message; else 0.
+    pub record: usize,
 }
 
 /// Why tshark ended otherwise than well.
@@ -165,12 +167,17 @@ impl Contents {
             b"pcapstat.hidden" => self.hidden.extend(pair(field)),
             b"pcapstat.content" => {
                 let bytes = attribute(field, b"show").map_or_else(Vec::new, |text| hexadecimal(&text));
-                self.sources.push(Source { bytes, waiting: 0 });
+                self.sources.push(Source { bytes, waiting: 0, record: 0 });
             }
             b"pcapstat.inner" => self.inner.push(attribute(field, b"show").map_or_else(Vec::new, |text| hexadecimal(&text))),
             b"pcapstat.waiting" => {
                 if let Some(source) = self.sources.last_mut() {
                     source.waiting = number(field).and_then(|waiting| usize::try_from(waiting).ok()).unwrap_or(0);
+                }
+            }
+            b"pcapstat.of" => {
+                if let Some(source) = self.sources.last_mut() {
+                    source.record = number(field).and_then(|record| usize::try_from(record).ok()).unwrap_or(0);
                 }
             }
             _ => {}
@@ -212,7 +219,7 @@ mod tests {
         <proto name="tcp"><field name="filtered" value="tcp"/></proto></packet>
         <packet><proto name="geninfo"><field name="num" show="7" size="2"/></proto><proto name="pcapstat">
         <field name="pcapstat.record" show="38" value="26"/><field name="pcapstat.hidden" show="250 22"/><field name="pcapstat.content" show="30:e1:22" value="30e122"/>
-        <field name="pcapstat.waiting" show="2"/><field name="pcapstat.inner" show="01:b3"/></proto></packet>"#;
+        <field name="pcapstat.waiting" show="2"/><field name="pcapstat.of" show="1"/><field name="pcapstat.inner" show="01:b3"/></proto></packet>"#;
 
     #[test]
     fn contents_are_found_by_frame_and_an_end_in_the_middle_is_the_end() {
@@ -220,7 +227,7 @@ mod tests {
 
         assert_eq!(None, pdml.at(1));
         assert_eq!(Some(&Contents { frame: 3, ..Contents::default() }), pdml.at(3));
-        let sources = vec![Source { bytes: vec![0x30, 0xe1, 0x22], waiting: 2 }];
+        let sources = vec![Source { bytes: vec![0x30, 0xe1, 0x22], waiting: 2, record: 1 }];
         assert_eq!(
             Some(&Contents { frame: 7, records: vec![38], hidden: vec![(250, 22)], sources, inner: vec![vec![1, 0xb3]] }),
             pdml.at(7)

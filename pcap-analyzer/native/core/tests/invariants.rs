@@ -61,7 +61,7 @@ fn cut(protocol: &Protocol, bytes: &[u8], segment: usize) -> Seen {
         let origin = Origin { frame, frame_first: frame, file: 0, time_ns, time_first_ns: time_ns, headers, payload_bytes: total };
         let piece = origin.whole();
         let mut cutter = Cutter {
-            decoder: decoder.as_mut(),
+            decoder: &mut decoder,
             message: &mut message,
             from: Side::Client,
             now: (frame, 0),

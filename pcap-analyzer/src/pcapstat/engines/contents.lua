@@ -1,9 +1,10 @@
 -- What tshark opened with the keys it was given, for pcapstat's engine "tshark": a post-dissector that adds to each frame
 --   pcapstat.record   length of each (D)TLS record of application data, as Wireshark lists them; of each QUIC packet behind its connection ID
 --   pcapstat.hidden   length and content type of each record that looks like application data (RFC 8446 §5.2) and is not
---   pcapstat.content  bytes of each decrypted source from the first message in it on; the whole of a reassembled message
+--   pcapstat.content  bytes of each decrypted source from the first message in it on; the whole of a reassembled message, or of a record with a part of one
 --   pcapstat.inner    plaintext of each CoAP message that OSCORE protects (RFC 8613)
 --   pcapstat.waiting  how many bytes at the end of that content wait for the records that complete their message
+--   pcapstat.of       number of the record in the frame that has such bytes; 0 where Wireshark does not list them with their record
 -- Loaded by the engine alone; the dissectors for people are in dissectors/.
 
 local contents = Proto("pcapstat", "What pcapstat's tshark engine reads")
@@ -14,8 +15,9 @@ local shown = {
     content = ProtoField.bytes("pcapstat.content", "Content"),
     inner = ProtoField.bytes("pcapstat.inner", "Plaintext of a message"),
     waiting = ProtoField.uint32("pcapstat.waiting", "Bytes that wait for more"),
+    of = ProtoField.uint32("pcapstat.of", "Number of the record"),
 }
-contents.fields = { shown.record, shown.hidden, shown.content, shown.inner, shown.waiting }
+contents.fields = { shown.record, shown.hidden, shown.content, shown.inner, shown.waiting, shown.of }
 
 -- Values that say "0-RTT" in the long header of a QUIC packet (RFC 9000 §17.2, RFC 9369 §3.2)
 local EARLY = { ["quic.long.packet_type"] = 1, ["quic.long.packet_type_v2"] = 2 }
@@ -31,7 +33,28 @@ local function source_of(info, last)
         last.offset = math.max(last.offset, info.offset)
         return nil
     end
-    return { bytes = bytes, name = info.name, first = info.offset, offset = info.offset, waiting = 0 }
+    return { bytes = bytes, name = info.name, first = info.offset, offset = info.offset, waiting = 0, of = 0 }
+end
+
+-- The source of a part of a message: its record's. A record may have two, the end of a message and the start of the next.
+local function part_of(info, last, record)
+    local bytes = info.source:bytes()
+    local waiting = bytes:len() - info.offset
+    if last and last.of == record then
+        last.waiting, last.offset = waiting, info.offset
+        return nil
+    end
+    return { bytes = bytes, name = info.name, first = 0, offset = info.offset, waiting = waiting, of = record }
+end
+
+-- Whether an item stands in a record with a part of a message, before that part.
+local function is_listed(info, sources)
+    for _, source in ipairs(sources) do
+        if source.of > 0 and info.offset < source.offset and source.bytes == info.source:bytes() then
+            return true
+        end
+    end
+    return false
 end
 
 local function is_protocol(name)
@@ -54,7 +77,7 @@ end
 -- Records and sources of a frame, in the order of the tree.
 local function gather()
     local records, hidden, sources, inner = {}, {}, {}, {}
-    local last, disguised, number, wants_frames
+    local last, part, disguised, number, wants_frames
     local is_quic, is_early = false, false
     local infos = { all_field_infos() }
     for at = behind_transport(infos), #infos do
@@ -70,7 +93,7 @@ local function gather()
                 records[#records + 1] = number + info.len
                 wants_frames = true
             elseif name == "quic.frame_type" and wants_frames then
-                sources[#sources + 1] = { bytes = info.source:bytes(), first = 0, waiting = 0 }
+                sources[#sources + 1] = { bytes = info.source:bytes(), first = 0, waiting = 0, of = 0 }
                 wants_frames = false
             end
         elseif name == "oscore.code" then
@@ -86,15 +109,12 @@ local function gather()
                 hidden[#hidden + 1] = disguised .. " " .. info.value
             end
             disguised = nil
-        elseif #records > 0 and info.len > 0 and (SEGMENTS[name] or is_protocol(name)) then
+        elseif #records > 0 and info.len > 0 and SEGMENTS[name] then
+            local source = part_of(info, part, #records)
+            sources[#sources + 1], part = source, source or part
+        elseif #records > 0 and info.len > 0 and is_protocol(name) and not is_listed(info, sources) then
             local source = source_of(info, last)
-            if source then
-                sources[#sources + 1] = source
-                last = source
-            end
-            if SEGMENTS[name] then
-                last.waiting = info.len
-            end
+            sources[#sources + 1], last = source, source or last
         end
     end
     return records, hidden, sources, inner
@@ -138,6 +158,7 @@ function contents.dissector(_, _, tree)
         local content = source.bytes:subset(source.first, source.bytes:len() - source.first)
         branch:add(shown.content, content:tvb("content"):range())
         branch:add(shown.waiting, source.waiting)
+        branch:add(shown.of, source.of)
     end
     for _, plaintext in ipairs(inner) do
         branch:add(shown.inner, plaintext:tvb("inner"):range())

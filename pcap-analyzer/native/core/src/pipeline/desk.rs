@@ -9,7 +9,7 @@ use crate::note::{self, Notes};
 use crate::packet::Headers;
 use crate::pdml::Contents;
 use crate::protocols::framing::{Receiver, Remainder};
-use crate::protocols::{show_hidden, show_inner, Pairing, Protocol};
+use crate::protocols::{show_hidden, show_inner, Decoder, Pairing, Protocol};
 use crate::schema::exchanges::Row as ExchangeRow;
 use crate::sessions::{without_message, Count, FieldSection, Kind, Words};
 use crate::share::Part;
@@ -34,8 +34,6 @@ pub struct Rooms<'s> {
     pub messages: u64,
     /// Records that were opened, until their frame is done with.
     pub sealed: Vec<Sealed>,
-    /// The row of the protocol that the connection goes on in.
-    pub goes_on_in: Option<&'static str>,
     /// Whether another connection has begun between the same ports.
     pub begins_anew: bool,
 }
@@ -45,7 +43,7 @@ impl<'s> Rooms<'s> {
     pub fn new(options: &'s Options, files: Vec<Arc<str>>, sink: &'s mut dyn Sink, part: Part) -> Self {
         let exchanges = Exchanges::new(options.wants_exchanges);
         let (books, notes) = (Books::new(options, part), Notes::default());
-        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), goes_on_in: None, begins_anew: false }
+        Self { options, exchanges, books, notes, sink, files, messages: 0, sealed: Vec::new(), begins_anew: false }
     }
 
     /// The name of an input.
@@ -119,9 +117,9 @@ pub struct Desk<'a, 's> {
     /// What all share.
     pub rooms: &'a mut Rooms<'s>,
     /// The conversation's pairing.
-    pub pairing: &'a mut dyn Pairing,
+    pub pairing: &'a mut Box<dyn Pairing>,
     /// The conversation's protocol.
-    pub protocol: &'static Protocol,
+    pub protocol: &'a mut &'static Protocol,
     /// Its session.
     pub session: u32,
     /// Its stream.
@@ -280,7 +278,6 @@ impl Receiver for Desk<'_, '_> {
         self.note_facts(message);
         self.note_placement(message, &placement);
         self.rooms.begins_anew |= message.facts.begins_anew;
-        self.rooms.goes_on_in = message.carries_on.or(self.rooms.goes_on_in);
         if self.rooms.options.wants_messages_of(self.session) {
             self.hand_to_sink(message, from, bytes);
         }
@@ -289,6 +286,15 @@ impl Receiver for Desk<'_, '_> {
     fn unassigned(&mut self, remainder: &Remainder, from: Side) {
         self.note(remainder.why, remainder.frame, || format!("{} bytes", remainder.bytes + remainder.missing));
         self.leave_unassigned(from, &remainder.headers, remainder.bytes, remainder.missing);
+    }
+
+    /// The session is the same.
+    fn go_on_in(&mut self, protocol: &'static Protocol, decoder: &mut Box<dyn Decoder>) {
+        let pairing = self.pairing.successor().unwrap_or_else(protocol.pairing);
+        self.pairing.end(&mut self.rooms.exchanges);
+        *self.protocol = protocol;
+        *self.pairing = pairing;
+        *decoder = decoder.successor().unwrap_or_else(|| (protocol.decoder)(&self.rooms.options.decoding));
     }
 }
 

@@ -87,7 +87,7 @@ impl Options {
         self.wants_messages && self.shares(session)
     }
 
-    /// Whether texts of a session's messages are wanted: rows of exchanges show some of them too.
+    /// Whether rows show text of a session's messages: their own, or those of its exchanges.
     #[inline]
     fn wants_text_of(&self, session: u32) -> bool {
         (self.wants_messages || self.wants_exchanges) && self.shares(session)

@@ -38,7 +38,7 @@ pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> 
     let mut message = Message { wants_text: true, ..Message::default() };
     let now = (frame, time_ns);
     let mut cutter = Cutter {
-        decoder: decoder.as_mut(),
+        decoder: &mut decoder,
         message: &mut message,
         from,
         now,

@@ -2,7 +2,7 @@
 //!
 //! Byte columns: the delimiter is header, all else payload.
 
-use super::{Carrier, Decoder, Decoding, Input, Likely, Pairing, Protocol, Step};
+use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Pairing, Protocol, Step};
 use crate::exchanges::{Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 
@@ -17,7 +17,7 @@ pub const FRAMED: Protocol = Protocol {
     ports: &[],
     probe: |_| Likely::No,
     connection_id: None,
-    decoder: |decoding: &Decoding| Box::new(Framed(decoding.framing)),
+    decoder: |decoding: &Decoding| Box::new(Framed { framing: decoding.framing, scanned: [0; 2] }),
     pairing: || Box::new(Alone),
     wireshark: &[],
 };
@@ -47,26 +47,44 @@ impl Framing {
     }
 }
 
-struct Framed(Framing);
+/// Longest message whose delimiter is waited for.
+const MOST_MESSAGE: usize = 1 << 24;
+
+struct Framed {
+    framing: Framing,
+    /// Bytes of what each side began in which no delimiter begins.
+    scanned: [usize; 2],
+}
 
 impl Decoder for Framed {
-    fn next(&mut self, input: Input<'_>, _: Side, message: &mut Message) -> Step {
-        let (len, delimiter) = match self.0 {
+    fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
+        let Some(scanned) = self.scanned.get_mut(from.index()) else { return Step::NeedMore { at_least: input.wire_bytes + 1 } };
+        let (len, delimiter) = match self.framing {
             Framing::Unknown => (input.wire_bytes, 0),
             Framing::Length(len) => (len, 0),
             Framing::Delimiter(bytes, count) => {
                 let delimiter = bytes.get(..count).unwrap_or(&[]);
-                let found = input.bytes.windows(count.max(1)).position(|window| window == delimiter);
+                let rest = input.bytes.get(*scanned..).unwrap_or(&[]);
+                let found = rest.windows(count.max(1)).position(|window| window == delimiter);
                 match found {
-                    Some(at) => (at + count, count),
+                    Some(at) => (*scanned + at + count, count),
                     None if input.bytes.len() < input.wire_bytes => (input.wire_bytes, 0),
-                    None => return Step::NeedMore { at_least: input.wire_bytes + 1 },
+                    None if input.bytes.len() > MOST_MESSAGE => {
+                        *scanned = 0;
+                        let why = Malformed { offset: 0, field: "no delimiter comes", section: "" };
+                        return Step::Malformed { len: input.wire_bytes, why };
+                    }
+                    None => {
+                        *scanned = (input.bytes.len() + 1).saturating_sub(count);
+                        return Step::NeedMore { at_least: input.wire_bytes + 1 };
+                    }
                 }
             }
         };
         if input.wire_bytes < len {
             return Step::NeedMore { at_least: len };
         }
+        *scanned = 0;
         let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
         message.row.kind = "Message";
         message.row.header_bytes = number(delimiter);
@@ -75,6 +93,15 @@ impl Decoder for Framed {
         message.facts.version = Some("TCP");
         message.facts.is_opening = true;
         Step::Message { len }
+    }
+
+    fn gap(&mut self, from: Side) {
+        self.scanned.get_mut(from.index()).into_iter().for_each(|scanned| *scanned = 0);
+    }
+
+    /// The next delimiter tells again where messages end; a length does not.
+    fn is_boundary(&self, _: &[u8], _: Side) -> bool {
+        !matches!(self.framing, Framing::Length(_))
     }
 }
 
@@ -94,7 +121,7 @@ mod tests {
     use super::*;
 
     fn cut(framing: Framing, bytes: &[u8]) -> Step {
-        Framed(framing).next(Input::whole(bytes), Side::Client, &mut Message::default())
+        Framed { framing, scanned: [0; 2] }.next(Input::whole(bytes), Side::Client, &mut Message::default())
     }
 
     #[test]
@@ -106,5 +133,22 @@ mod tests {
         assert_eq!(Step::Message { len: 5 }, cut(lines, b"abc\r\ndef"));
         assert_eq!(Step::NeedMore { at_least: 5 }, cut(lines, b"abc\r"));
         assert_eq!((None, None), (Framing::delimiter(b""), Framing::delimiter(b"123456789")));
+    }
+
+    #[test]
+    fn a_message_without_a_delimiter_is_given_up() {
+        let endless = vec![b'x'; MOST_MESSAGE + 1];
+        let answer = cut(Framing::delimiter(b"\n").unwrap_or_default(), &endless);
+
+        assert!(matches!(answer, Step::Malformed { len, .. } if len == endless.len()));
+    }
+
+    #[test]
+    fn a_delimiter_may_come_in_pieces() {
+        let mut framed = Framed { framing: Framing::delimiter(b"\r\n").unwrap_or_default(), scanned: [0; 2] };
+        let mut next = |bytes| framed.next(Input::whole(bytes), Side::Client, &mut Message::default());
+
+        assert_eq!([Step::NeedMore { at_least: 4 }, Step::NeedMore { at_least: 6 }], [next(b"ab\r"), next(b"ab\rc\r")]);
+        assert_eq!([Step::Message { len: 6 }, Step::Message { len: 2 }], [next(b"ab\rc\r\n"), next(b"\r\nabc\r\n")]);
     }
 }

@@ -1,6 +1,6 @@
 //! Cuts a direction's bytes into messages, and accounts for every byte and every share of a header on the way.
 
-use super::{Decoder, Input, Malformed, Step};
+use super::{by_row, Decoder, Input, Malformed, Protocol, Step};
 use crate::message::{Message, Side};
 use crate::note::{NoteKind, GAP, MALFORMED, UNFINISHED, UNPARSED};
 use crate::packet::Headers;
@@ -12,6 +12,10 @@ pub trait Receiver {
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]);
     /// Bytes that belong to no message.
     fn unassigned(&mut self, remainder: &Remainder, from: Side);
+    /// The connection goes on in another protocol, whose decoder takes the place of `decoder`.
+    fn go_on_in(&mut self, protocol: &'static Protocol, decoder: &mut Box<dyn Decoder>) {
+        let _ = (protocol, decoder);
+    }
 }
 
 /// Bytes that belong to no message, with their share of headers.
@@ -34,7 +38,7 @@ pub struct Remainder {
 /// What both directions of a conversation share while bytes are cut.
 pub struct Cutter<'a> {
     /// The conversation's decoder.
-    pub decoder: &'a mut dyn Decoder,
+    pub decoder: &'a mut Box<dyn Decoder>,
     /// The message, used again and again.
     pub message: &'a mut Message,
     /// Who sent the bytes.
@@ -43,10 +47,24 @@ pub struct Cutter<'a> {
     pub now: (u64, i64),
     /// Whether the bytes stand behind a gap, and so did not wait for those before them.
     pub is_behind_gap: bool,
-    /// Bytes of an unfinished message that are kept; what is beyond is counted only.
+    /// Bytes of an unfinished message that are kept, unless its decoder wants the whole; what is beyond is counted only.
     pub keep_bytes: usize,
     /// Whether the lists of frames are wanted.
     pub wants_frames: bool,
+}
+
+/// Bytes kept of an unfinished message at most.
+pub const KEEP_MOST: usize = 1 << 24;
+
+impl Cutter<'_> {
+    /// Bytes of an unfinished message that are kept.
+    fn kept(&self) -> usize {
+        if self.decoder.wants_whole() {
+            self.keep_bytes.max(KEEP_MOST)
+        } else {
+            self.keep_bytes
+        }
+    }
 }
 
 /// The start of a message whose end has not come yet.
@@ -138,11 +156,11 @@ impl Half {
         let before = partial.wire_bytes;
         let wire_bytes = before + piece.len() as usize;
         if wire_bytes < partial.needed {
-            partial.absorb(piece, bytes, cutter.keep_bytes, cutter.wants_frames);
+            partial.absorb(piece, bytes, cutter.kept(), cutter.wants_frames);
             self.partial = Some(partial);
             return None;
         }
-        partial.keep(bytes, cutter.keep_bytes.max(before + bytes.len()));
+        partial.keep(bytes, cutter.kept().max(before + bytes.len()));
         cutter.message.clear();
         let step = cutter.decoder.next(Input { bytes: &partial.bytes, wire_bytes }, cutter.from, cutter.message);
         let (len, fault) = match step {
@@ -193,6 +211,9 @@ impl Half {
         cutter.message.is_after_gap = std::mem::take(&mut self.is_after_gap);
         receiver.message(cutter.message, cutter.from, bytes);
         self.is_lost = fault.is_some();
+        if let Some(protocol) = cutter.message.carries_on.and_then(by_row) {
+            receiver.go_on_in(protocol, cutter.decoder);
+        }
     }
 
     /// Cuts messages from bytes that begin at a boundary (or anywhere, after a loss).
@@ -224,7 +245,7 @@ impl Half {
     /// Keeps the start of a message until `at_least` bytes of it are there.
     fn wait(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
         let mut partial = Box::<Partial>::default();
-        partial.absorb(piece, bytes, cutter.keep_bytes.max(bytes.len()), cutter.wants_frames);
+        partial.absorb(piece, bytes, cutter.kept().max(bytes.len()), cutter.wants_frames);
         partial.needed = at_least;
         if at_least <= partial.wire_bytes {
             self.lose(&partial, UNPARSED, cutter.from, receiver);
@@ -267,15 +288,25 @@ impl Half {
         let Some(partial) = self.partial.take() else {
             self.is_after_gap = true;
             self.is_lost = true;
-            return;
+            return cutter.decoder.gap(cutter.from);
         };
         self.bridge(partial, cutter, missing, receiver);
         self.is_after_gap = true;
     }
 
+    /// What carries this stream has missed some of it: nobody knows how much.
+    pub fn interrupt(&mut self, cutter: &mut Cutter<'_>, receiver: &mut impl Receiver) {
+        if let Some(partial) = self.partial.take() {
+            self.lose(&partial, UNPARSED, cutter.from, receiver);
+        }
+        (self.is_lost, self.is_after_gap) = (true, true);
+        cutter.decoder.gap(cutter.from);
+    }
+
     /// Carries an unfinished message across a gap, as far as its known length allows.
     fn bridge(&mut self, mut partial: Box<Partial>, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
         let wire_bytes = partial.wire_bytes.saturating_add(usize::try_from(missing).unwrap_or(usize::MAX));
+        let is_end_known = partial.needed > partial.wire_bytes + 1;
         partial.is_cut = true;
         if wire_bytes < partial.needed {
             partial.wire_bytes = wire_bytes;
@@ -285,7 +316,10 @@ impl Half {
         }
         cutter.message.clear();
         let step = cutter.decoder.next(Input { bytes: &partial.bytes, wire_bytes }, cutter.from, cutter.message);
-        let Step::Message { len } = step else { return self.lose(&partial, UNPARSED, cutter.from, receiver) };
+        let Step::Message { len } = step else {
+            self.lose(&partial, UNPARSED, cutter.from, receiver);
+            return cutter.decoder.gap(cutter.from);
+        };
         self.missing_in_partial += (len.saturating_sub(partial.wire_bytes)) as u64;
         partial.wire_bytes = len.max(partial.wire_bytes);
         let (frame, time_ns) = cutter.now;
@@ -293,7 +327,10 @@ impl Half {
         let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, payload_bytes: 0 };
         let bytes = std::mem::take(&mut partial.bytes);
         self.emit_partial(&partial, cutter, None, last.whole(), &bytes, receiver);
-        self.is_lost = len < wire_bytes;
+        self.is_lost = len < wire_bytes || !is_end_known;
+        if self.is_lost {
+            cutter.decoder.gap(cutter.from);
+        }
     }
 
     /// The stream ends: an unfinished message is given up.

@@ -87,6 +87,21 @@ pub trait Decoder: Send {
         false
     }
 
+    /// Whether it needs all bytes of a message that is not complete yet, since no length in its start tells where it ends, or since it carries others.
+    fn wants_whole(&self) -> bool {
+        false
+    }
+
+    /// Bytes of this side's direction are missing, and no message is known to hold them all: what it agreed or began in them is not known.
+    fn gap(&mut self, from: Side) {
+        let _ = from;
+    }
+
+    /// What decodes the connection behind a message that changes its protocol ([`Message::carries_on`]), where what was agreed in this one counts there.
+    fn successor(&mut self) -> Option<Box<dyn Decoder>> {
+        None
+    }
+
     /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap.
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
         let _ = (bytes, from);
@@ -103,6 +118,11 @@ pub trait Pairing: Send {
     fn touch(&self, from: Side) -> bool {
         let _ = from;
         false
+    }
+
+    /// What places messages behind one that changes the connection's protocol, where an exchange goes on there.
+    fn successor(&mut self) -> Option<Box<dyn Pairing>> {
+        None
     }
 
     /// The conversation (or the capture) ends: what is still open is closed as "open" or "unanswered".

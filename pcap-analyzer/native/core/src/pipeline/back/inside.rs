@@ -13,6 +13,7 @@ use crate::pdml::Source;
 use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
 use crate::span::Origin;
+use std::collections::VecDeque;
 
 /// What is known of the inside of a conversation.
 #[derive(Default)]
@@ -37,15 +38,10 @@ pub(super) struct Inner {
     inside: Inside,
 }
 
-/// The start of a message that several records carry, as far as it has come.
+/// What was passed on already of messages that several records carry: each comes whole once more when its last record is there. The last one is open;
+/// behind each of the others its record went on with what is complete.
 #[derive(Debug, Default)]
-struct Waiting {
-    bytes: usize,
-    head: Vec<u8>,
-}
-
-/// Bytes kept to know a message's start again.
-const HEAD: usize = 256;
+struct Waiting(VecDeque<Vec<u8>>);
 
 /// A record that was opened, or another message that carries some.
 pub struct Sealed {
@@ -99,19 +95,70 @@ impl Sealed {
 }
 
 impl Waiting {
-    /// What a content adds to those before it. A message that several records carry comes whole, with its start once more, and with its end too where the
-    /// last record is listed by itself.
-    fn add<'a>(&mut self, source: &'a Source) -> &'a [u8] {
-        let is_again = self.bytes > 0 && source.bytes.len() >= self.bytes && source.bytes.starts_with(&self.head);
-        let new = source.bytes.get(if is_again { self.bytes } else { 0 }..).unwrap_or(&[]);
-        let rest = new.get(new.len().saturating_sub(source.waiting)..).unwrap_or(&[]);
-        if is_again || source.waiting < new.len() {
-            (self.bytes, self.head) = (0, Vec::new());
+    /// What the records of a frame hold, in their order; `sources` lists the records that have a part of a message before all others.
+    fn unite(&mut self, sources: &[Source], records: usize) -> Vec<u8> {
+        let parts: Vec<&Source> = sources.iter().filter(|source| source.record > 0).collect();
+        let mut others: VecDeque<&Source> = sources.iter().filter(|source| source.record == 0).collect();
+        let last = parts.iter().map(|part| part.record).max().unwrap_or(0);
+        let mut all = Vec::new();
+        for number in 1..=records.max(last) {
+            match parts.iter().find(|part| part.record == number) {
+                Some(part) => {
+                    self.pass(part);
+                    all.extend_from_slice(&part.bytes);
+                }
+                None => all.extend_from_slice(self.next_of(&mut others)),
+            }
         }
-        self.bytes += rest.len();
-        let room = HEAD.saturating_sub(self.head.len()).min(rest.len());
-        self.head.extend_from_slice(rest.get(..room).unwrap_or(&[]));
-        new
+        while !others.is_empty() {
+            all.extend_from_slice(self.next_of(&mut others));
+        }
+        self.0.drain(..self.0.len().saturating_sub(1));
+        all
+    }
+
+    /// Remembers what is passed on of a message that is not complete.
+    fn pass(&mut self, part: &Source) {
+        let (before, begun) = part.bytes.split_at_checked(part.bytes.len().saturating_sub(part.waiting)).unwrap_or((&[], &[]));
+        match self.0.back_mut() {
+            Some(open) if before.is_empty() => return open.extend_from_slice(begun),
+            Some(open) => open.extend_from_slice(before),
+            None => {}
+        }
+        self.0.push_back(begun.to_vec());
+    }
+
+    /// The new bytes of the next source that has some.
+    fn next_of<'a>(&mut self, sources: &mut VecDeque<&'a Source>) -> &'a [u8] {
+        while let Some(source) = sources.pop_front() {
+            let new = self.add(&source.bytes);
+            if new.is_empty() {
+                continue;
+            }
+            let (_, begun) = new.split_at(new.len() - source.waiting.min(new.len()));
+            self.0.extend(Some(begun.to_vec()).filter(|begun| !begun.is_empty()));
+            return new;
+        }
+        &[]
+    }
+
+    /// What a source adds to those before it: nothing where it is a message of which all was passed on.
+    fn add<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        while let Some(first) = self.0.front_mut() {
+            if first.starts_with(bytes) {
+                first.drain(..bytes.len());
+                if first.is_empty() {
+                    self.0.pop_front();
+                }
+                return &[];
+            }
+            let new = bytes.strip_prefix(first.as_slice()).filter(|_| !first.is_empty());
+            self.0.pop_front();
+            if let Some(new) = new {
+                return new;
+            }
+        }
+        bytes
     }
 }
 
@@ -184,7 +231,7 @@ impl Inner {
         }
         let side = sealed.first().map_or(0, |record| record.from.index());
         let waiting = self.waiting.get_mut(side);
-        let all: Vec<u8> = waiting.into_iter().flat_map(|waiting| sources.iter().flat_map(|source| waiting.add(source))).copied().collect();
+        let all = waiting.map_or_else(Vec::new, |waiting| waiting.unite(sources, sealed.len()));
         let rooms: Vec<u32> = sealed.iter().map(Sealed::most).collect();
         let mut rest: &[u8] = &all;
         divide(bytes_of(&all), &rooms)
@@ -203,8 +250,9 @@ impl Inner {
         if content.is_empty() {
             return outer.empty_record(record.from, piece);
         }
+        let carrier = self.protocol.carrier;
         let mut cutter = Cutter {
-            decoder: self.decoder.as_mut(),
+            decoder: &mut self.decoder,
             message: &mut self.message,
             from: record.from,
             now,
@@ -215,16 +263,21 @@ impl Inner {
         let mut desk = Desk {
             rooms: outer.rooms,
             told: outer.told,
-            pairing: self.pairing.as_mut(),
-            protocol: self.protocol,
+            pairing: &mut self.pairing,
+            protocol: &mut self.protocol,
             has_inside: false,
             contents: None,
             opened: 0,
             earlier_frames: &record.message.row.frames,
             ..*outer
         };
-        match (self.protocol.carrier, self.halves.get_mut(record.from.index())) {
-            (Carrier::Stream, Some(half)) => half.chunk(&mut cutter, piece, content, &mut desk),
+        match (carrier, self.halves.get_mut(record.from.index())) {
+            (Carrier::Stream, Some(half)) => {
+                if record.message.row.is_after_gap {
+                    half.interrupt(&mut cutter, &mut desk);
+                }
+                half.chunk(&mut cutter, piece, content, &mut desk);
+            }
             _ => datagram(&mut cutter, piece, content, &mut desk),
         }
     }
@@ -274,8 +327,8 @@ impl Back<'_> {
         let sources = pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)).map_or(&[][..], |contents| &contents.sources);
         let mut desk = Desk {
             rooms,
-            pairing: conversation.pairing.as_mut(),
-            protocol: conversation.protocol,
+            pairing: &mut conversation.pairing,
+            protocol: &mut conversation.protocol,
             session: conversation.session,
             ends: &stream.ends,
             file: packet.file,
@@ -293,28 +346,34 @@ impl Back<'_> {
 mod tests {
     use super::*;
 
-    fn source(bytes: &[u8], waiting: usize) -> Source {
-        Source { bytes: bytes.to_vec(), waiting }
+    fn united(waiting: &mut Waiting, records: usize, sources: &[(&[u8], usize, usize)]) -> String {
+        let source = |&(bytes, waiting, record): &(&[u8], usize, usize)| Source { bytes: bytes.to_vec(), waiting, record };
+        let sources: Vec<Source> = sources.iter().map(source).collect();
+        String::from_utf8(waiting.unite(&sources, records)).unwrap()
     }
 
     #[test]
     fn a_message_over_three_records_adds_each_byte_once() {
         let mut waiting = Waiting::default();
-        let sources = [source(b"PUBabc", 3), source(b"def", 3), source(b"abcdefghi", 0), source(b"jkl", 0)];
-
-        let added: Vec<&[u8]> = sources.iter().map(|source| waiting.add(source)).collect();
-
-        assert_eq!(vec![b"PUBabc".as_slice(), b"def", b"ghi", b"jkl"], added);
+        assert_eq!("PUBabc", united(&mut waiting, 1, &[(b"PUBabc", 3, 1)]));
+        assert_eq!("def", united(&mut waiting, 1, &[(b"def", 3, 1)]));
+        // the last record may be listed or not
+        assert_eq!("ghi", united(&mut waiting, 1, &[(b"abcdefghi", 0, 0)]));
+        assert_eq!("head", united(&mut waiting, 1, &[(b"head", 4, 1)]));
+        assert_eq!("body", united(&mut waiting, 1, &[(b"body", 4, 1), (b"headbody", 0, 0)]));
+        assert_eq!("next", united(&mut waiting, 1, &[(b"next", 0, 0)]));
     }
 
     #[test]
-    fn a_message_whose_last_record_is_listed_too_adds_each_byte_once() {
+    fn several_messages_over_records_in_one_frame_add_each_byte_once() {
         let mut waiting = Waiting::default();
-        let sources = [source(b"head", 4), source(b"body", 4), source(b"headbody", 0), source(b"next", 0)];
-
-        let added: Vec<&[u8]> = sources.iter().map(|source| waiting.add(source)).collect();
-
-        assert_eq!(vec![b"head".as_slice(), b"body", b"", b"next"], added);
+        // one message a record, then AB in two records, CD in two
+        let parts: [(&[u8], usize, usize); 4] = [(b"aa", 2, 2), (b"bb", 2, 3), (b"cc", 2, 5), (b"dd", 2, 6)];
+        let wholes: [(&[u8], usize, usize); 4] = [(b"one", 0, 0), (b"aabb", 0, 0), (b"two", 0, 0), (b"ccdd", 0, 0)];
+        assert_eq!("oneaabbtwoccdd", united(&mut waiting, 6, &[parts, wholes].concat()));
+        // the second record ends one, holds another and begins a third, whose end comes in the next frame with all of a fourth
+        assert_eq!("x1x2yz1", united(&mut waiting, 2, &[(b"x1", 2, 1), (b"x2yz1", 2, 2), (b"x1x2", 0, 0)]));
+        assert_eq!("z2end", united(&mut waiting, 2, &[(b"z2", 2, 1), (b"z1z2", 0, 0), (b"end", 0, 0)]));
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::message::{Message, Side};
 use crate::note::{self, NoteKind, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
-use crate::protocols::framing::{datagram, Cutter, Half};
-use crate::protocols::{by_row, choose, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
+use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
+use crate::protocols::{choose, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
 use crate::share::Part;
 use crate::span::Piece;
@@ -35,8 +35,6 @@ use stream::{wait, Stream, TcpHalf};
 const TRIES: u8 = 32;
 /// Bytes kept of a message that is not complete, where only sums are wanted.
 const KEEP_FOR_SUMS: usize = 1 << 16;
-/// Bytes kept of a message that is not complete, where its row is wanted.
-const KEEP_FOR_ROWS: usize = 1 << 24;
 
 /// What is found as streams end with the capture is in the order of their first packets, behind all packets.
 const BEHIND_ALL: u64 = 1 << 63;
@@ -123,7 +121,7 @@ impl<'s> Back<'s> {
             connection_ids: ConnectionIds::default(),
             unmatched: BTreeMap::new(),
             others: Others::new(),
-            keep_bytes: if options.wants_messages { KEEP_FOR_ROWS } else { KEEP_FOR_SUMS },
+            keep_bytes: if options.wants_messages { KEEP_MOST } else { KEEP_FOR_SUMS },
             pdml,
             part,
             linker,
@@ -306,9 +304,6 @@ impl<'s> Back<'s> {
             }
         });
         self.open_sealed(packet, place, at);
-        if let Some(protocol) = self.rooms.goes_on_in.take().and_then(by_row) {
-            self.go_on_in(protocol, at);
-        }
     }
 
     /// A segment of a stream whose protocol is not known (yet): if it is found out later, decoding begins behind what is in order by then.
@@ -388,16 +383,6 @@ impl<'s> Back<'s> {
         at
     }
 
-    /// The connection changes its protocol between two messages; the session is the same.
-    fn go_on_in(&mut self, protocol: &'static Protocol, at: u32) {
-        let Some(conversation) = self.conversations.get_mut(at) else { return };
-        conversation.pairing.end(&mut self.rooms.exchanges);
-        conversation.protocol = protocol;
-        conversation.decoder = (protocol.decoder)(&self.rooms.options.decoding);
-        conversation.pairing = (protocol.pairing)();
-        conversation.halves = Default::default();
-    }
-
     /// What came before the session belongs to it too.
     fn hand_over_waiting(&mut self, place: u32, session: u32) {
         let Some(stream) = self.streams.get_mut(place) else { return };
@@ -420,7 +405,7 @@ impl<'s> Back<'s> {
         message.wants_text = rooms.options.wants_text_of(conversation.session);
         let mut talk = Talk {
             cutter: Cutter {
-                decoder: conversation.decoder.as_mut(),
+                decoder: &mut conversation.decoder,
                 message,
                 from,
                 now: (packet.frame, packet.time_ns),
@@ -430,8 +415,8 @@ impl<'s> Back<'s> {
             },
             desk: Desk {
                 rooms,
-                pairing: conversation.pairing.as_mut(),
-                protocol: conversation.protocol,
+                pairing: &mut conversation.pairing,
+                protocol: &mut conversation.protocol,
                 session: conversation.session,
                 ends: &stream.ends,
                 file: packet.file,
@@ -477,9 +462,10 @@ impl<'s> Back<'s> {
             return self.leave_alone(place);
         };
         rooms.exchanges.set_order(BEHIND_ALL + stream.order);
+        message.wants_text = rooms.options.wants_text_of(conversation.session);
         for from in [Side::Client, Side::Server] {
             let cutter = Cutter {
-                decoder: conversation.decoder.as_mut(),
+                decoder: &mut conversation.decoder,
                 message,
                 from,
                 now: (stream.last_frame, stream.last_time_ns),
@@ -489,8 +475,8 @@ impl<'s> Back<'s> {
             };
             let desk = Desk {
                 rooms,
-                pairing: conversation.pairing.as_mut(),
-                protocol: conversation.protocol,
+                pairing: &mut conversation.pairing,
+                protocol: &mut conversation.protocol,
                 session: conversation.session,
                 ends: &stream.ends,
                 file: stream.last_file,

@@ -40,7 +40,7 @@ const TYPES: [(u8, &str); 13] = [
     (3, "RST_STREAM"),
     (SETTINGS, "SETTINGS"),
     (PUSH_PROMISE, "PUSH_PROMISE"),
-    (6, "PING"),
+    (PING, "PING"),
     (7, "GOAWAY"),
     (8, "WINDOW_UPDATE"),
     (CONTINUATION, "CONTINUATION"),
@@ -52,6 +52,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PUSH_PROMISE: u8 = 5;
+const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
 /// RFC 9113 §6: flags.
 const END_STREAM: u8 = 0x01;
@@ -90,7 +91,7 @@ impl Header {
                 3 => !is_connection && self.length == 4,
                 SETTINGS => is_connection && self.length.is_multiple_of(6) && self.flags & !ACK == 0,
                 PUSH_PROMISE => !is_connection && self.length > 4,
-                6 => is_connection && self.length == 8,
+                PING => is_connection && self.length == 8,
                 7 => is_connection && self.length >= 8,
                 8 => self.length == 4,
                 _ => false,
@@ -103,11 +104,13 @@ struct FieldBlocks {
     decoder: Option<fluke_hpack::Decoder<'static>>,
     /// Field block fragments of a HEADERS whose CONTINUATION has not come (RFC 9113 §4.3).
     begun: Vec<u8>,
+    /// Whether that HEADERS ends the stream.
+    is_last: bool,
 }
 
 impl Default for FieldBlocks {
     fn default() -> Self {
-        Self { decoder: Some(fluke_hpack::Decoder::new()), begun: Vec::new() }
+        Self { decoder: Some(fluke_hpack::Decoder::new()), begun: Vec::new(), is_last: false }
     }
 }
 
@@ -124,6 +127,21 @@ struct Section {
 }
 
 impl FieldBlocks {
+    /// Whether a frame is the last of its stream from its sender: END_STREAM of a HEADERS counts for its CONTINUATION (RFC 9113 §6.2).
+    fn ends_stream(&mut self, header: &Header) -> bool {
+        let is_block = matches!(header.kind, HEADERS | CONTINUATION);
+        let is_last = match header.kind {
+            DATA | HEADERS => header.flags & END_STREAM != 0,
+            CONTINUATION => self.is_last,
+            _ => false,
+        };
+        let is_continued = is_block && header.flags & END_HEADERS == 0;
+        if is_block {
+            self.is_last = is_last && is_continued;
+        }
+        is_last && !is_continued
+    }
+
     /// Adds a fragment. What the field section tells where this ends it.
     fn add(&mut self, fragment: &[u8], is_whole: bool, is_end: bool) -> Option<Section> {
         if !is_whole || self.begun.len() + fragment.len() > MOST_FIELDS {
@@ -174,9 +192,14 @@ impl Decoder for Http2 {
             return preface(input, message);
         }
         let Some(header) = Header::read(bytes) else { return Step::NeedMore { at_least: HEADER.max(bytes.len() + 1) } };
-        let Some((_, name)) = TYPES.iter().find(|(kind, _)| *kind == header.kind) else {
-            let why = Malformed { offset: 3, field: "type is not registered", section: "RFC 9113 §4.1" };
-            return Step::Malformed { len: input.wire_bytes, why };
+        let name = match TYPES.iter().find(|(kind, _)| *kind == header.kind) {
+            Some((_, name)) => name,
+            // who does not know an extension passes over its frames (RFC 9113 §5.5)
+            None if header.length <= MOST_AT_BOUNDARY => "unknown",
+            None => {
+                let why = Malformed { offset: 3, field: "type is not registered", section: "RFC 9113 §4.1" };
+                return Step::Malformed { len: input.wire_bytes, why };
+            }
         };
         let len = HEADER + header.length;
         if input.wire_bytes < len {
@@ -184,10 +207,16 @@ impl Decoder for Http2 {
         }
         message.row.kind = name;
         message.row.stream_id = Some(header.stream_id.into());
-        message.facts.is_end_of_stream = matches!(header.kind, DATA | HEADERS) && header.flags & END_STREAM != 0;
+        let fields = self.fields.get_mut(from.index());
+        message.facts.is_end_of_stream = fields.is_some_and(|fields| fields.ends_stream(&header));
         message.row.header_bytes = count(len);
         self.content(&header, bytes.get(..len).unwrap_or(bytes), len, from, message);
         Step::Message { len }
+    }
+
+    /// What the missing bytes put into the dynamic table is not known.
+    fn gap(&mut self, from: Side) {
+        self.fields.get_mut(from.index()).into_iter().for_each(|fields| *fields = FieldBlocks { decoder: None, ..FieldBlocks::default() });
     }
 
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
@@ -226,9 +255,16 @@ impl Http2 {
                 let is_end = header.flags & END_HEADERS != 0;
                 let section = self.fields.get_mut(from.index()).and_then(|fields| fields.add(fragment, is_whole, is_end));
                 show_section(section, message);
+                if header.kind == PUSH_PROMISE {
+                    message.body_tag = promised(range.start, frame);
+                }
             }
-            SETTINGS if header.flags & ACK != 0 => message.row.variant = "ACK",
-            6 if header.flags & ACK != 0 => message.row.variant = "ACK",
+            SETTINGS | PING => {
+                message.row.variant = if header.flags & ACK != 0 { "ACK" } else { "" };
+                if header.kind == PING {
+                    message.body_tag = crate::bytes::hash(frame.get(range).unwrap_or(&[]));
+                }
+            }
             _ => {}
         }
         message.row.header_bytes -= message.row.option_bytes + message.row.payload_bytes;
@@ -247,6 +283,12 @@ fn body(header: &Header, frame: &[u8], len: usize) -> std::ops::Range<usize> {
         };
     let start = (HEADER + before).min(len);
     start..len.saturating_sub(padding).max(start)
+}
+
+/// The stream that a PUSH_PROMISE promises stands before its field block (RFC 9113 §6.6).
+fn promised(block: usize, frame: &[u8]) -> u64 {
+    let stream_id = block.checked_sub(4).and_then(|at| Cursor::new(frame.get(at..)?).u32().ok());
+    u64::from(stream_id.unwrap_or(0) & 0x7fff_ffff)
 }
 
 fn show_section(section: Option<Section>, message: &mut Message) {

@@ -39,6 +39,11 @@ impl Inflater {
         Self { is_without_context, ..Self::default() }
     }
 
+    /// Bytes are missing.
+    pub fn lose(&mut self) {
+        self.state = State::Lost;
+    }
+
     /// The content of a data frame: `starts` tells whether it is a message's first frame and then, whether this is compressed (RSV1); None for a
     /// continuation. None where it cannot be known.
     pub fn frame(&mut self, content: &[u8], is_whole: bool, starts: Option<bool>, is_last: bool) -> Option<Plain> {

@@ -1,13 +1,14 @@
 //! WebSocket (RFC 6455): the handshake, which is HTTP/1.1's, and frames.
 //!
-//! Byte columns: a frame's header is header, its content payload. Content of the subprotocols mqtt (MQTT 5 §6) and coap (RFC 8323 §4) becomes messages
-//! of these, whose headers the frame's header adds to. Compressed content (RFC 7692) counts as on the wire; what it was before is the column
+//! Byte columns: a frame's header is header, its content payload. Content of the subprotocols mqtt (MQTT 5 §6), coap (RFC 8323 §4) and xmpp (RFC 7395)
+//! becomes messages of these, whose headers the frame's header adds to. Compressed content (RFC 7692) counts as on the wire; what it was before is the column
 //! `uncompressed_bytes`.
 
 mod deflate;
 
-use super::http1::{count, head, show, NoHead, Turns, PORTS};
-use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Protocol, Step};
+use super::http1::{count, head, Head, Http1, Turns, PORTS};
+use super::{by_row, Carrier, Decoder, Decoding, Input, Likely, Malformed, Pairing, Protocol, Step};
+use crate::bytes::hash;
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use deflate::{Inflater, Plain};
@@ -24,7 +25,7 @@ pub const WEBSOCKET: Protocol = Protocol {
     ports: PORTS,
     probe,
     connection_id: None,
-    decoder: |_| Box::<WebSocket>::default(),
+    decoder: |_| Box::new(Http1::before_frames()),
     pairing: || Box::<Talk>::default(),
     wireshark: &[
         ("websocket.opcode", "kind"),
@@ -35,15 +36,14 @@ pub const WEBSOCKET: Protocol = Protocol {
 };
 
 /// Subprotocols whose content is decoded: name, and the row that decodes it.
-const SUBPROTOCOLS: [(&str, &str); 3] = [("mqtt", "mqtt"), ("mqttv3.1", "mqtt"), ("coap", "coap_ws")];
+const SUBPROTOCOLS: [(&str, &str); 4] = [("mqtt", "mqtt"), ("mqttv3.1", "mqtt"), ("coap", "coap_ws"), ("xmpp", "xmpp")];
 
 /// RFC 6455 §5.2: opcodes.
 const OPCODES: [(u8, &str); 6] = [(0, "Continuation"), (1, "Text"), (2, "Binary"), (8, "Close"), (9, "Ping"), (10, "Pong")];
 
+/// The frames of a connection.
 #[derive(Debug, Default)]
-struct WebSocket {
-    /// Whether the side's handshake is over.
-    is_open: [bool; 2],
+pub(super) struct WebSocket {
     carries: Option<&'static str>,
     /// Where compression was agreed.
     inflaters: Option<Box<[Inflater; 2]>>,
@@ -51,11 +51,6 @@ struct WebSocket {
 
 impl Decoder for WebSocket {
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step {
-        if self.is_open.get(from.index()) == Some(&false) {
-            if let Some(step) = self.handshake(input, from, message) {
-                return step;
-            }
-        }
         let Some(header) = frame_header(input.bytes) else {
             return Step::NeedMore { at_least: input.bytes.len() + 1 };
         };
@@ -75,66 +70,79 @@ impl Decoder for WebSocket {
         let payload = input.bytes.get(header.bytes..len.min(input.bytes.len())).unwrap_or(&[]);
         if header.opcode < 8 {
             self.content(&header, payload, from, message);
+        } else {
+            message.content = header.unmask(payload);
+            message.payload_digest = hash(&message.content);
         }
         Step::Message { len }
     }
 
+    fn gap(&mut self, from: Side) {
+        let inflater = self.inflaters.as_mut().and_then(|inflaters| inflaters.get_mut(from.index()));
+        inflater.into_iter().for_each(Inflater::lose);
+    }
+
+    /// Frames without compression that end where the bytes do, and hold what such frames hold.
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
-        self.is_open.get(from.index()) == Some(&false) && head(bytes).is_ok()
+        let mut rest = bytes;
+        while !rest.is_empty() && self.inflaters.is_none() {
+            let Some(header) = frame_header(rest).filter(|header| header.is_plausible(rest, from)) else { return false };
+            let Some((frame, behind)) = rest.split_at_checked(header.bytes.saturating_add(header.length)) else { return false };
+            let content = header.unmask(frame.get(header.bytes..).unwrap_or(&[]));
+            if !self.could_hold(&header, &content) {
+                return false;
+            }
+            rest = behind;
+        }
+        self.inflaters.is_none()
+    }
+
+    /// What a frame carries, or what was compressed with it, is read with the whole of it.
+    fn wants_whole(&self) -> bool {
+        self.carries.is_some() || self.inflaters.is_some()
     }
 }
 
 impl WebSocket {
+    /// The frames behind a server's answer 101 (RFC 6455 §4.2.2).
+    pub(super) fn agreed(answer: &Head) -> Self {
+        let chosen = answer.subprotocol.as_deref();
+        Self {
+            carries: SUBPROTOCOLS.iter().find(|(name, _)| chosen == Some(name)).map(|(_, row)| *row),
+            inflaters: answer.extensions.as_deref().and_then(inflaters).map(Box::new),
+        }
+    }
+
+    /// Whether such a frame can hold these bytes: text is UTF-8 (RFC 6455 §5.6), and what is carried says how long it is.
+    fn could_hold(&self, header: &FrameHeader, content: &[u8]) -> bool {
+        match (header.opcode, self.carries) {
+            (1, _) => !content.is_empty() && std::str::from_utf8(content).is_ok(),
+            (2, Some(row)) => by_row(row).is_some_and(|row| is_whole(row, content)),
+            (opcode, _) => opcode > 2,
+        }
+    }
+
     /// What a data frame holds.
     fn content(&mut self, header: &FrameHeader, payload: &[u8], from: Side, message: &mut Message) {
         let is_whole = payload.len() == header.length;
-        let unmask = || payload.iter().zip(header.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect::<Vec<u8>>();
         let inflater = self.inflaters.as_mut().and_then(|inflaters| inflaters.get_mut(from.index()));
         let Some(inflater) = inflater else {
             message.facts.is_compressed = header.is_compressed;
             message.carries = self.carries.filter(|_| is_whole && !header.is_compressed);
             // what is neither decoded nor shown need not be copied
             if message.carries.is_some() || message.wants_text {
-                message.content = unmask();
+                message.content = header.unmask(payload);
             }
             return;
         };
         let starts = (header.opcode != 0).then_some(header.is_compressed);
-        let Some(Plain { bytes, content }) = inflater.frame(&unmask(), is_whole, starts, header.is_last) else {
+        let Some(Plain { bytes, content }) = inflater.frame(&header.unmask(payload), is_whole, starts, header.is_last) else {
             message.facts.is_compressed = true;
             return;
         };
         message.row.uncompressed_bytes = Some(count(bytes));
         message.carries = self.carries.filter(|_| content.is_some());
         message.content = content.unwrap_or_default();
-    }
-
-    /// RFC 6455 §4: the request and its answer 101. None where the side sends frames already.
-    fn handshake(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Option<Step> {
-        let head = match head(input.bytes) {
-            Ok(head) => head,
-            Err(NoHead::Unfinished) => return Some(Step::NeedMore { at_least: input.wire_bytes + 1 }),
-            Err(NoHead::Broken(0, _)) => {
-                self.is_open = [true; 2];
-                return None;
-            }
-            Err(NoHead::Broken(offset, field)) => {
-                let why = Malformed { offset, field, section: "RFC 6455 §4" };
-                return Some(Step::Malformed { len: input.wire_bytes, why });
-            }
-        };
-        show(&head, message);
-        message.facts.version = Some("WebSocket");
-        message.other_protocol = Some("http");
-        if let Some(open) = self.is_open.get_mut(from.index()) {
-            *open = head.is_request || head.word == "101";
-        }
-        if head.word == "101" {
-            let chosen = head.subprotocol.as_deref();
-            self.carries = SUBPROTOCOLS.iter().find(|(name, _)| chosen == Some(name)).map(|(_, row)| *row);
-            self.inflaters = head.extensions.as_deref().and_then(inflaters).map(Box::new);
-        }
-        Some(Step::Message { len: head.bytes })
     }
 }
 
@@ -154,6 +162,32 @@ struct FrameHeader {
     bytes: usize,
     length: usize,
     mask: [u8; 4],
+}
+
+/// Whether bytes are whole messages of a protocol, one at least.
+fn is_whole(row: &Protocol, bytes: &[u8]) -> bool {
+    let (mut decoder, mut rest) = ((row.decoder)(&Decoding::default()), bytes);
+    loop {
+        match decoder.next(Input::whole(rest), Side::Client, &mut Message::default()) {
+            Step::Message { len } if len == rest.len() => return true,
+            Step::Message { len } => rest = rest.get(len..).unwrap_or(&[]),
+            _ => return false,
+        }
+    }
+}
+
+impl FrameHeader {
+    /// Whether it begins a whole message, from this side (RFC 6455 §5.1, §5.2).
+    fn is_plausible(&self, bytes: &[u8], from: Side) -> bool {
+        let is_masked = bytes.get(1).is_some_and(|second| second & 0x80 != 0);
+        let is_known = matches!(bytes.first(), Some(0x81 | 0x82 | 0x88..=0x8a));
+        is_known && is_masked == (from == Side::Client) && (self.opcode < 8 || self.length < 126)
+    }
+
+    /// RFC 6455 §5.3
+    fn unmask(&self, payload: &[u8]) -> Vec<u8> {
+        payload.iter().zip(self.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
+    }
 }
 
 fn frame_header(bytes: &[u8]) -> Option<FrameHeader> {
@@ -182,7 +216,8 @@ fn probe(bytes: &[u8]) -> Likely {
 #[derive(Debug, Default)]
 struct Talk {
     turns: Turns,
-    pings: [VecDeque<ExchangeId>; 2],
+    /// Pings that have no pong yet, by their application data.
+    pings: [VecDeque<(u64, ExchangeId)>; 2],
 }
 
 impl Pairing for Talk {
@@ -192,7 +227,7 @@ impl Pairing for Talk {
             "Ping" => {
                 let exchange = exchanges.open("ping", message, from, at);
                 if let Some(pings) = self.pings.get_mut(from.index()) {
-                    pings.push_back(exchange);
+                    pings.push_back((message.payload_digest, exchange));
                 }
                 Placement { exchange: Some(exchange), ..Placement::default() }
             }
@@ -204,7 +239,7 @@ impl Pairing for Talk {
 
     fn end(&mut self, exchanges: &mut Exchanges) {
         self.turns.end(exchanges);
-        for exchange in self.pings.iter_mut().flat_map(|pings| pings.drain(..)) {
+        for (_, exchange) in self.pings.iter_mut().flat_map(|pings| pings.drain(..)) {
             exchanges.end(exchange, "unanswered");
             exchanges.forget(exchange);
         }
@@ -212,8 +247,15 @@ impl Pairing for Talk {
 }
 
 impl Talk {
+    /// A pong has its ping's application data; it may answer for those before, and without one it answers none (§5.5.3).
     fn pong(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        let Some(exchange) = self.pings.get_mut(from.peer().index()).and_then(VecDeque::pop_front) else { return Placement::default() };
+        let Some(pings) = self.pings.get_mut(from.peer().index()) else { return Placement::default() };
+        let Some(place) = pings.iter().position(|(digest, _)| *digest == message.payload_digest) else { return Placement::default() };
+        for (_, passed) in pings.drain(..place) {
+            exchanges.end(passed, "unanswered");
+            exchanges.forget(passed);
+        }
+        let Some((_, exchange)) = pings.pop_front() else { return Placement::default() };
         exchanges.join(exchange, message, at);
         exchanges.respond(exchange, at);
         exchanges.end(exchange, "complete");
@@ -230,7 +272,7 @@ mod tests {
     fn the_frames_of_the_standard_are_read() {
         // RFC 6455 §5.7: a single-frame masked and an unmasked text message "Hello"
         for (bytes, header_bytes) in [(&b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"[..], 6), (b"\x81\x05Hello", 2)] {
-            let mut socket = WebSocket { is_open: [true; 2], carries: Some("mqtt"), inflaters: None };
+            let mut socket = WebSocket { carries: Some("mqtt"), inflaters: None };
             let mut message = Message::default();
             let step = socket.next(Input::whole(bytes), Side::Client, &mut message);
 
