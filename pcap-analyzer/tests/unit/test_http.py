@@ -60,6 +60,14 @@ def exchanges(capture: Any) -> list[tuple[str, str, str | None]]:
     return [(row["kind"], row["outcome"], row["result"]) for row in rows]
 
 
+def test_an_answer_to_nothing_is_noted(tmp_path: Path) -> None:
+    """The capture lost the first of two requests; of what came then its acknowledgement is frame 4, its answer 5."""
+    capture = talk(tmp_path, (0, get(b"/a")), (1, answer(b"a")), (0, get(b"/b")), (1, answer(b"b")), lost=frozenset({0}))
+    found = [row for batch in capture.notes.batches() for row in batch.to_pylist() if row["note"] == "unmatched"]
+
+    assert [(row["session"], row["frame_first"], row["count"]) for row in found] == [(0, 5, 1)]
+
+
 def test_content_waits_for_the_server_to_go_on(tmp_path: Path) -> None:
     """RFC 9110 §10.1.1: 100 Continue comes before the content and belongs to the request's exchange; the final response answers it."""
     post = b"POST /up HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"

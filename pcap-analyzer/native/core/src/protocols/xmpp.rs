@@ -382,7 +382,7 @@ impl Pairing for Stanzas {
                 carry(exchange, message, from, at, exchanges);
                 exchanges.end(exchange, "complete");
                 exchanges.forget(exchange);
-                Placement { exchange: Some(exchange), is_data: true, ..Placement::default() }
+                Placement { is_data: true, ..Placement::of(exchange) }
             }
             _ => Placement::default(),
         }
@@ -423,12 +423,12 @@ impl Stanzas {
                 exchanges.forget(old);
             }
         }
-        Placement { exchange: Some(exchange), is_data: has_data, ..Placement::default() }
+        Placement { is_data: has_data, ..Placement::of(exchange) }
     }
 
     fn answer(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let found = self.requests.get_mut(from.peer().index()).and_then(|requests| requests.remove(&message.body_tag));
-        let Some(exchange) = found else { return Placement::default() };
+        let Some(exchange) = found else { return Placement::UNMATCHED };
         exchanges.join(exchange, message, at);
         exchanges.respond(exchange, at);
         let wants_rows = exchanges.wants_rows();
@@ -437,7 +437,7 @@ impl Stanzas {
         }
         exchanges.end(exchange, "complete");
         exchanges.forget(exchange);
-        Placement { exchange: Some(exchange), ..Placement::default() }
+        Placement::of(exchange)
     }
 }
 

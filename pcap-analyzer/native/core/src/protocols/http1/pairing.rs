@@ -48,7 +48,8 @@ impl Pairing for Turns {
         if let Some(current) = self.current.get_mut(from.index()) {
             *current = exchange.map(|exchange| Current { number: message.body_tag, exchange, is_data });
         }
-        Placement { exchange, is_data: is_data && has_content, ..Placement::default() }
+        let answered = exchange.map_or(Placement::UNMATCHED, Placement::of);
+        Placement { is_data: is_data && has_content, ..answered }
     }
 
     fn successor(&mut self) -> Option<Box<dyn Pairing>> {

@@ -120,16 +120,16 @@ impl Streams {
         if message.variant != "ACK" {
             let exchange = exchanges.open(kind, message, from, at);
             self.asked.push_back(Asked { kind, from, tag, exchange });
-            return Placement { exchange: Some(exchange), ..Placement::default() };
+            return Placement::of(exchange);
         }
         // SETTINGS are acknowledged in their order, a PING with its data (RFC 9113 §6.5.3, §6.7)
         let place = self.asked.iter().position(|asked| (asked.kind, asked.from, asked.tag) == (kind, from.peer(), tag));
-        let Some(Asked { exchange, .. }) = place.and_then(|place| self.asked.remove(place)) else { return Placement::default() };
+        let Some(Asked { exchange, .. }) = place.and_then(|place| self.asked.remove(place)) else { return Placement::UNMATCHED };
         exchanges.join(exchange, message, at);
         exchanges.acknowledge(exchange, at);
         exchanges.end(exchange, "complete");
         exchanges.forget(exchange);
-        Placement { exchange: Some(exchange), ..Placement::default() }
+        Placement::of(exchange)
     }
 
     /// What a server sends unasked is an exchange of the stream that it promises (RFC 9113 §8.4).
@@ -141,7 +141,7 @@ impl Streams {
             exchanges.end(old.exchange, "superseded");
             exchanges.forget(old.exchange);
         }
-        Placement { exchange: Some(exchange), ..Placement::default() }
+        Placement::of(exchange)
     }
 
     fn of_stream(&mut self, stream_id: u64, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
@@ -149,7 +149,9 @@ impl Streams {
         match self.open.entry(stream_id) {
             Entry::Occupied(open) => exchanges.join(open.get().exchange, message, at),
             Entry::Vacant(_) if from == Side::Server || message.option_bytes == 0 || (is_http2 && stream_id <= self.last) => {
-                return Placement { is_data: message.payload_bytes > 0, ..Placement::default() };
+                let is_answer = from == Side::Server && message.kind == "HEADERS" && stream_id % 2 == 1;
+                let known = if is_answer { Placement::UNMATCHED } else { Placement::default() };
+                return Placement { is_data: message.payload_bytes > 0, ..known };
             }
             Entry::Vacant(place) => {
                 let exchange = begin(message, from, at, exchanges);
@@ -178,6 +180,6 @@ impl Streams {
             exchanges.forget(exchange);
             self.open.remove(&stream_id);
         }
-        Placement { exchange: Some(exchange), is_data, ..Placement::default() }
+        Placement { is_data, ..Placement::of(exchange) }
     }
 }

@@ -229,7 +229,7 @@ impl Pairing for Talk {
                 if let Some(pings) = self.pings.get_mut(from.index()) {
                     pings.push_back((message.payload_digest, exchange));
                 }
-                Placement { exchange: Some(exchange), ..Placement::default() }
+                Placement::of(exchange)
             }
             "Pong" => self.pong(message, from, at, exchanges),
             "Close" => Placement::default(),
@@ -260,7 +260,7 @@ impl Talk {
         exchanges.respond(exchange, at);
         exchanges.end(exchange, "complete");
         exchanges.forget(exchange);
-        Placement { exchange: Some(exchange), ..Placement::default() }
+        Placement::of(exchange)
     }
 }
 
