@@ -76,3 +76,10 @@ def test_standard_deviation_is_the_samples() -> None:
 def test_default_choices_are_those_of_study_a() -> None:
     """Bytes on the wire, transport control counted."""
     assert Choices() == Choices(layer="frame", time1=None, transport_control=True)
+
+
+def test_a_number_is_never_folded() -> None:
+    """SI Brochure §5.4.4 sets digits in groups of three; wherever the line ends, they stay together."""
+    for before in range(1, 80):
+        lines = page.folded("x" * before + " opaque 1 234 567 bytes")
+        assert [line for line in lines if "1 234 567" in line and len(line) <= page.WIDTH]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 WIDTH = 80
+THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}\b)")
+KEPT = "\0"
+"""What stands for the spaces within numbers where lines are folded."""
 EPOCH = datetime.fromtimestamp(0, UTC)
 BLOCKS = 8
 """Sessions shown as a block each; more are shown as a line each."""
@@ -99,8 +103,9 @@ def head(summary: Summary) -> list[str]:
 
 
 def folded(text: str, first: str = "", later: str = "") -> list[str]:
-    """Fold text to lines that begin so. It is made visible before, since that makes it longer."""
-    return wrap(visible(text), WIDTH, initial_indent=first, subsequent_indent=later)
+    """Fold text to lines that begin so, but no number. It is made visible before, since that makes it longer."""
+    lines = wrap(THOUSANDS.sub(KEPT, visible(text)), WIDTH, initial_indent=first, subsequent_indent=later)
+    return [line.replace(KEPT, " ") for line in lines]
 
 
 def entry(label: str, text: str) -> list[str]:
