@@ -73,6 +73,15 @@ def test_standard_deviation_is_the_samples() -> None:
     assert one.sd_s is None
 
 
+@pytest.mark.parametrize(("count", "p95_s", "p99_s"), [(19, None, None), (20, 0.03, None), (99, 0.03, None), (100, 0.03, 0.04)])
+def test_percentiles_of_few_values_are_not_available(count: int, p95_s: float | None, p99_s: float | None) -> None:
+    """Trap 81: the nearest rank, 0.95 n and 0.99 n rounded up, is below the last one from 20 and from 100 values on."""
+    cells = {"timing": "rtt", "kind": "GET", "retransmitted": 0, "negative": 0, "count": count, "sum_ns": 0, "squared_deviations_ns2": 0.0}
+    found = times(cells | {"median_ns": 20e6, "p95_ns": 30e6, "p99_ns": 40e6, "max_ns": 50e6})
+
+    assert (found.p95_s, found.p99_s) == (p95_s, p99_s)
+
+
 def test_default_choices_are_those_of_study_a() -> None:
     """Bytes on the wire, transport control counted."""
     assert Choices() == Choices(layer="frame", time1=None, transport_control=True)

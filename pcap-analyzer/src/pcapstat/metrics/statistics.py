@@ -6,10 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+FEWEST_P95, FEWEST_P99 = 20, 100
+"""Samples from which on the 95th and the 99th percentile, by nearest rank, are not just the largest one."""
+
 
 @dataclass(frozen=True)
 class Times:
-    """Statistics of one measured time: seconds; `sd_s` is the sample standard deviation, None for fewer than two samples."""
+    """Statistics of one measured time: seconds; `sd_s` is the sample standard deviation, None for fewer than two samples.
+
+    `p95_s` and `p99_s` are None for fewer than 20 and 100 samples: such percentiles would only be the maximum.
+    """
 
     timing: str
     kind: str
@@ -48,7 +54,7 @@ def times(row: dict[str, Any]) -> Times:
         median_s=seconds(row["median_ns"]) if known else None,
         mean_s=row["sum_ns"] / count / 1e9 if known else None,
         sd_s=None if variance is None else math.sqrt(variance) / 1e9,
-        p95_s=seconds(row["p95_ns"]) if known else None,
-        p99_s=seconds(row["p99_ns"]) if known else None,
+        p95_s=seconds(row["p95_ns"]) if count >= FEWEST_P95 else None,
+        p99_s=seconds(row["p99_ns"]) if count >= FEWEST_P99 else None,
         max_s=seconds(row["max_ns"]) if known else None,
     )
