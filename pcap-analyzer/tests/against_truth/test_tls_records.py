@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from against_standards.building import ACK, CON, CONTENT, GET, coap
 from unit.test_http2 import DATA, OPENING, frame
 from unit.test_tcp import Connection
 
@@ -33,9 +34,9 @@ def side(server: bool, keys: Path) -> ssl.SSLContext:
 class Secured:
     """A TLS connection in memory, whose records are put in segments."""
 
-    def __init__(self, keys: Path) -> None:
+    def __init__(self, keys: Path, port: int = 8443) -> None:
         """Shake hands."""
-        self.connection = Connection(8443)
+        self.connection = Connection(port)
         self.out = [ssl.MemoryBIO(), ssl.MemoryBIO()]
         # what one end reads is taken from the other's output, and put into the capture on the way
         self.taken = [ssl.MemoryBIO(), ssl.MemoryBIO()]
@@ -90,3 +91,23 @@ def test_what_records_cut_is_put_together(tmp_path: Path, record_bytes: tuple[in
     parts = [row["parts"] for row in session["kinds"]]
     parts += [row[name] for row in session["directions"] for name in ("control_parts", "unassigned_parts")]
     assert sum(map(sum, parts)) == sum(map(len, secured.connection.packets))
+
+
+def test_coap_without_lengths_is_a_message_a_record(tmp_path: Path) -> None:
+    """Trap 90: messages of RFC 7252 in TLS, as java-coap 5 sends them: two requests in a segment, their answers in two."""
+    secured = Secured(tmp_path / "keys", 5684)
+    path, form = (11, b"time"), (12, b"")
+    secured.write(0, [coap(CON, GET, 1, b"AAAA", [path]), coap(CON, GET, 2, b"BBBB", [path])], 60_000)
+    for number, token in [(1, b"AAAA"), (2, b"BBBB")]:
+        secured.write(1, [coap(ACK, CONTENT, number, token, [form], b"12:00")], 60_000)
+    capture = pcapstat.open(secured.connection.write(tmp_path / "x.pcap"), keylog=[str(tmp_path / "keys")])
+
+    rows = [row for row in pa.table(capture.messages).to_pylist() if row["protocol"] == "coap"]
+    assert [(row["kind"], row["message_id"], row["payload_bytes"]) for row in rows] == [
+        ("CON", 1, 0),
+        ("CON", 2, 0),
+        ("ACK", 1, 5),
+        ("ACK", 2, 5),
+    ]
+    exchanges = [row for row in pa.table(capture.exchanges).to_pylist() if row["kind"] == "GET"]
+    assert [(row["outcome"], row["payload_bytes"]) for row in exchanges] == [("complete", 5)] * 2

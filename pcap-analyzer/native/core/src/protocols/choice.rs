@@ -117,15 +117,17 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
 }
 
 /// The protocol of what another one carries: the one that it always carries, or else judged by the first bytes. What could be several protocols'
-/// needs one of the ports to speak for it.
+/// needs one of the ports to speak for it, and so do messages that have no length of their own in the records of a stream (trap 90).
 #[must_use]
 pub fn choose_inside(outer: &Protocol, ports: [u16; 2], bytes: &[u8]) -> Option<&'static Protocol> {
     if let Some(carried) = outer.carries {
         return by_row(carried);
     }
     let is_expected = |row: &Protocol| ports.iter().any(|&port| is_inside_port_of(row, port));
-    let candidates = PROTOCOLS.iter().copied().filter(|row| row.carrier == outer.carrier && !row.is_security);
-    let judged = candidates.map(|row| ((row.probe)(bytes), row));
+    let inner = || PROTOCOLS.iter().copied().filter(|row| !row.is_security);
+    let is_own = |row: &&Protocol| row.carrier == outer.carrier;
+    let in_records = inner().filter(|row| !is_own(row) && outer.carrier == Carrier::Stream && is_expected(row));
+    let judged = inner().filter(is_own).chain(in_records).map(|row| ((row.probe)(bytes), row));
     judged
         .filter(|(likely, row)| *likely == Likely::Yes || (*likely == Likely::Maybe && is_expected(row)))
         .reduce(surer)
@@ -161,4 +163,23 @@ pub fn is_server_port(rules: &[DecodeAs], row: &Protocol, port: u16) -> bool {
 /// Whether `port` is one of the protocol's.
 fn is_port_of(row: &Protocol, port: u16) -> bool {
     row.ports.iter().any(|expected| matches!(expected, Port::Udp(number) | Port::Tcp(number) if *number == port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tls::TLS;
+    use super::*;
+
+    /// GET with message ID 1, token abcd and Uri-Path "time" (RFC 7252 §3); CSM, and behind it the same GET (RFC 8323 §3.2, §5.3).
+    const GET: &[u8] = b"\x44\x01\0\x01abcd\xb4time";
+    const CSM: &[u8] = b"\x40\xe1\x23\x10\0\0";
+    const CSM_AND_GET: &[u8] = b"\x40\xe1\x23\x10\0\0\x54\x01abcd\xb4time";
+
+    #[test]
+    fn coap_in_its_form_of_datagrams_is_known_inside_records_where_the_port_speaks_for_it() {
+        let inside = |port, bytes| choose_inside(&TLS, [40_000, port], bytes).map(|row| row.decode_as);
+
+        assert_eq!([Some("coap"), Some("coap_tcp"), Some("coap_tcp")], [GET, CSM, CSM_AND_GET].map(|bytes| inside(5684, bytes)));
+        assert_eq!([None, Some("http")], [inside(8443, GET), inside(443, b"GET / HTTP/1.1\r\n\r\n")]);
+    }
 }

@@ -174,7 +174,8 @@ fn probe(bytes: &[u8]) -> Likely {
         "ACK" => !is_request(code),
         _ => code == 0,
     };
-    if !is_known(code) || !is_fitting {
+    // signals have codes of class 7, and are none of a datagram's (RFC 8323 §5)
+    if !is_known(code) || code >> 5 == 7 || !is_fitting {
         return Likely::No;
     }
     if payload.is_none() {
