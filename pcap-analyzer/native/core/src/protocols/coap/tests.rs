@@ -447,6 +447,28 @@ fn a_transfer_may_take_longer_than_ids_live() {
 }
 
 #[test]
+fn of_many_transfers_the_latest_go_on() {
+    // POST /N with Block1 0/more/16 (RFC 7959 §2.2) for two thousand N, of which none is answered; then block 1 of the first and of the last
+    let post = |number: u16, value: u8, id| {
+        let path = format!("{number:04}");
+        let options = [&b"\xb4"[..], path.as_bytes(), b"\xd1\x03", &[value, 0xff], &[b'x'; 16]].concat();
+        build(0, 2, id, &number.to_be_bytes(), &options)
+    };
+    let mut scene = Scene::new();
+    for number in 0..2000 {
+        scene.send(Client, i64::from(number), &post(number, 0x08, number));
+    }
+    scene.send(Client, 2001, &post(0, 0x10, 2000));
+    scene.send(Client, 2002, &post(1999, 0x10, 2001));
+    let ended = scene.end();
+
+    assert_eq!(
+        (2001, 2),
+        (ended.len(), ended.iter().find(|exchange| exchange.message_id == Some(1999)).map_or(0, |exchange| exchange.messages))
+    );
+}
+
+#[test]
 fn interleaved_transfers_are_kept_apart() {
     let mut scene = Scene::new();
     for (number, more) in [(0, true), (1, true), (2, false)] {

@@ -8,6 +8,9 @@ use crate::message::{Message, Token};
 /// 2.31 (RFC 7959 §2.9.1).
 const CONTINUE: u8 = 95;
 
+/// Transfers that are under way at once, at most: each is looked for among all. Of more, those whose last block is the oldest are forgotten.
+const MOST: usize = 1 << 10;
+
 /// What is to come of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
@@ -74,7 +77,10 @@ impl Transfers {
         // a request announces blocks of its own body, a response of its; Block1 in a response only acknowledges
         let Some((_, next, more)) = block(message, is_request) else { return false };
         if let Some(at) = self.0.iter().position(|transfer| transfer.exchange == exchange) {
-            self.0.swap_remove(at);
+            self.0.remove(at);
+        }
+        if more && self.0.len() >= MOST {
+            self.0.remove(0);
         }
         if more {
             let (subject, tag, token) = (message.subject_hash, message.body_tag, message.token);
