@@ -19,8 +19,7 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for capture in captures:
-        name = base.name_of(capture)
+    for capture, name in zip(captures, base.names(captures), strict=True):
         for session in capture.summary().sessions.largest(12):
             parts = {**session.overhead_by_part_bytes, "data": session.data_bytes}
             rows += [{"capture": name, "session": session.session, "part": part, "bytes": count} for part, count in parts.items() if count]
