@@ -134,6 +134,22 @@ def test_a_colour_is_the_same_label_in_all_panels() -> None:
                 assert {name: heights[legend[name]] for name in told} == told
 
 
+def test_the_rate_of_closed_records_is_that_of_the_payloads_told() -> None:
+    """101 publications of 10 bytes and the SUBACK's record came to the subscriber, as summarize counts them."""
+    capture = pcapstat.open(CAPTURES / "a-paho-tls-qos1.pcapng", engine="native", payload_size=10)
+    rate = PLOTS["rate"][0]([capture])
+    sums = (rate["payload_bytes_per_s"] * rate["bin_width_s"]).groupby(rate["receiver"]).sum().round()
+    assert sums["192.0.2.1:60314"] == capture.summary().sessions[1].data_bytes == 1020
+
+
+def test_sizes_of_messages_that_no_standard_specifies_are_drawn() -> None:
+    """What OSCORE protects is not judged: the observed sizes are all there is."""
+    sizes = PLOTS["sizes"][0]([pcapstat.open(CAPTURES / "c-aiocoap-oscore-get.pcapng", engine="native")])
+    assert set(sizes["which"]) == {"observed"}
+    (axis,) = PLOTS["sizes"][1](sizes).axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == list(dict.fromkeys(sizes["kind"]))
+
+
 def entries(legend: Legend) -> tuple[list[Text], list[Any]]:
     """Return the texts of a legend and what stands before them."""
     return legend.get_texts(), list(legend.legend_handles)

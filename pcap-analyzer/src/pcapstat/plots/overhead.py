@@ -39,6 +39,6 @@ def draw(tidy: pd.DataFrame) -> Figure:
     )
     wide.plot.barh(stacked=True, ax=axis, color=sns.color_palette(base.PALETTE, len(wide.columns)), width=0.8)
     axis.invert_yaxis()
-    axis.set(xlabel="bytes on the wire until Time2", ylabel="")
+    axis.set(xlabel="bytes on the wire", ylabel="")
     axis.legend(title="", ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.14))
     return figure
