@@ -19,7 +19,7 @@ import pcapstat
 from pcapstat.cli import compare
 from pcapstat.cli.plot import KINDS, command
 from pcapstat.errors import UsageError
-from pcapstat.plots import CHARTS, PLOTS
+from pcapstat.plots import CHARTS, PLOTS, base
 from pcapstat.plots.groups import quantity, titled
 from pcapstat.plots.rate import binned
 
@@ -179,8 +179,15 @@ def test_captures_of_one_name_are_not_added_up() -> None:
     recordings = [CAPTURES / f"a-paho-qos1{place}.pcapng" for place in ("", ".sender", ".receiver")]
     overhead = PLOTS["overhead"][0]([pcapstat.open(path) for path in [*recordings, recordings[0], CON]])
     sums = {str(name): int(rows["bytes"].sum()) for name, rows in overhead.groupby("capture")}
-    whole = {str(path): pcapstat.open(path).summary().total.session_bytes for path in recordings}
-    assert sums == whole | {f"{recordings[0]} (2)": whole[str(recordings[0])], "a-californium-con": 11601}
+    whole = {path.name: pcapstat.open(path).summary().total.session_bytes for path in recordings}
+    assert sums == whole | {"a-paho-qos1.pcapng (2)": whole["a-paho-qos1.pcapng"], "a-californium-con": 11601}
+
+
+def test_captures_of_one_name_are_told_apart_by_their_folders() -> None:
+    """As much of the path as differs, so that names stay short."""
+    paths = ["runs/paho/qos1/run.pcap", "runs/hivemq/qos1/run.pcap", "run.pcap", "other.pcap"]
+    captures = [pcapstat.open(path) for path in paths]
+    assert base.names(captures) == ["paho/qos1/run.pcap", "hivemq/qos1/run.pcap", "run.pcap", "other"]
 
 
 def test_negative_delays_are_drawn() -> None:
