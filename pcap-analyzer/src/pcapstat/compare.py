@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pcapstat.capture import Capture
+from pcapstat.errors import UsageError
+from pcapstat.labels import joined
 from pcapstat.metrics.sessions import Choices, SessionFigures, Summary, receiver_of
 from pcapstat.metrics.statistics import ratio
 
@@ -53,6 +55,8 @@ FIGURES: dict[str, tuple[Figure, bool, str]] = {
     "delay": (timing("delay"), False, "s"),
 }
 """Figures that can be compared: what of a session, whether more is better, unit."""
+TIDY = ("path", "figure", "value", "unit")
+"""Columns of the tidy table that no label can be."""
 BOOTSTRAPS = 10_000
 SEED = 20_241_121
 
@@ -112,21 +116,39 @@ def measured(capture: Capture, labels: Mapping[str, str], choices: Choices | Non
 
 
 def tidy(runs: Sequence[Run], figures: Sequence[str]) -> pd.DataFrame:
-    """Return a row a run and figure: path, the run's labels, figure, value, unit. Figures that a run does not have are left out."""
+    """Return a row a run and figure: path, the run's labels, figure, value, unit. Figures that a run does not have are left out.
+
+    A label that only other runs have is empty. Raises UsageError where a label has the name of one of the table's own columns.
+    """
     import pandas as pd
 
+    labels = labels_of(runs)
+    taken = [label for label in labels if label in TIDY]
+    if taken:
+        raise UsageError(f"label {taken[0]} has a name of the tidy table's own (choose another)")
     rows = [
-        {"path": run.path, **run.labels, "figure": name, "value": FIGURES[name][0](run.session), "unit": FIGURES[name][2]}
+        {
+            "path": run.path,
+            **dict.fromkeys(labels, ""),
+            **run.labels,
+            "figure": name,
+            "value": FIGURES[name][0](run.session),
+            "unit": FIGURES[name][2],
+        }
         for name in figures
         for run in runs
     ]
-    labels = list(dict.fromkeys(label for run in runs for label in run.labels))
     return pd.DataFrame(rows, columns=["path", *labels, "figure", "value", "unit"]).dropna(subset="value").reset_index(drop=True)
 
 
+def labels_of(runs: Iterable[Run]) -> list[str]:
+    """Return the names of all labels of several runs."""
+    return list(dict.fromkeys(label for run in runs for label in run.labels))
+
+
 def group_of(labels: Mapping[str, str], by: Sequence[str]) -> str:
-    """Return the name of the group that a run belongs to."""
-    return " ".join(labels[key] for key in by)
+    """Return the name of the group that a run belongs to; a label that only other runs have is empty."""
+    return joined([labels.get(key, "") for key in by])
 
 
 def values(runs: Iterable[Run], figure: str, by: Sequence[str]) -> dict[str, list[float]]:
@@ -140,10 +162,12 @@ def values(runs: Iterable[Run], figure: str, by: Sequence[str]) -> dict[str, lis
 
 
 def groups(runs: Sequence[Run], figure: str, by: Sequence[str]) -> list[Group]:
-    """Return the statistics of each group, best first."""
+    """Return the statistics of each group, best first; equal medians have the same rank, and the next is left out."""
     more_is_better, unit = FIGURES[figure][1:]
-    ordered = sorted(values(runs, figure, by).items(), key=lambda entry: float(np.median(entry[1])), reverse=more_is_better)
-    return [statistics(figure, unit, name, sample, rank) for rank, (name, sample) in enumerate(ordered, start=1)]
+    medians = {name: (float(np.median(sample)), sample) for name, sample in values(runs, figure, by).items()}
+    ordered = sorted(medians.items(), key=lambda entry: entry[1][0], reverse=more_is_better)
+    ranked = [median for _, (median, _) in ordered]
+    return [statistics(figure, unit, name, sample, ranked.index(median) + 1) for name, (median, sample) in ordered]
 
 
 def statistics(figure: str, unit: str, name: str, sample: Sequence[float], rank: int) -> Group:
@@ -223,7 +247,7 @@ def mann_whitney(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 def judged(one: str, other: str, difference: float | None, *, more_is_better: bool, negligible: float) -> str:
     """Return who is better, or that it is negligible."""
-    if difference is None or abs(difference) < negligible:
+    if not difference or abs(difference) < negligible:
         return "negligible"
     return one if (difference > 0) == more_is_better else other
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from pcapstat.errors import UsageError
 
 FIELD = re.compile(r"\{(\w+)(:d)?\}")
+PLAIN = re.compile(r"[^\s']+")
 ROUND = re.compile(r"[-_.]?round[-_]?(\d+)$")
 
 
@@ -41,3 +44,10 @@ def of_path(path: str, pattern: str | None) -> dict[str, str]:
     if match is None:
         raise UsageError(f"{path}: does not fit --labels {pattern} (leave the file out, or write another pattern)")
     return dict(match.groupdict())
+
+
+def joined(labels: Sequence[str]) -> str:
+    """Join labels to a name; of several, one that is empty or has spaces stands in quotes, so that other labels make another name."""
+    if len(labels) == 1:
+        return labels[0]
+    return " ".join(label if PLAIN.fullmatch(label) else shlex.quote(label) for label in labels)

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -246,6 +247,69 @@ def test_tar_and_zip_files_globs_and_labels_beside(archive: Path, tmp_path: Path
     ]
     missing = run("batch", tmp_path / "nowhere", "-O", tmp_path / "ds")
     assert (missing.returncode, missing.stderr.count("\n")) == (3, 1)
+
+
+def test_links_in_a_tar_file_are_captures(archive: Path, tmp_path: Path) -> None:
+    """Tar packs a file's further names as links; one that leads nowhere, or round in a circle, is none."""
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(archive / "paho" / "a-paho-qos0.pcapng", "first.pcapng")
+        for name, kind, target in (
+            ("hard.pcapng", tarfile.LNKTYPE, "first.pcapng"),
+            ("x/soft.pcapng", tarfile.SYMTYPE, "../first.pcapng"),
+            ("nowhere.pcapng", tarfile.SYMTYPE, "gone.pcapng"),
+            ("circle.pcapng", tarfile.SYMTYPE, "circle.pcapng"),
+        ):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = kind, target
+            tar.addfile(link)
+    assert run("batch", tmp_path / "a.tar", "-O", tmp_path / "ds", "--engine", "native").returncode == 0
+    rows = captures_of(tmp_path / "ds")
+    assert {name: row["outcome"] for name, row in rows.items()} == dict.fromkeys(("first.pcapng", "hard.pcapng", "soft.pcapng"), "complete")
+    assert len({row["sha256"] for row in rows.values()}) == 1
+
+
+def test_what_ends_with_a_zip_file_is_none(archive: Path, tmp_path: Path) -> None:
+    """A capture of a download, a tar file whose last member is one: what they are they are by their beginnings."""
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as zipped:
+        zipped.writestr("inner.pcapng", b"no capture")
+    capture = tmp_path / "download.pcapng"
+    zipped_bytes = (tmp_path / "logs.zip").read_bytes()
+    comment = struct.pack("<II", 0x0BAD, 12 + len(zipped_bytes) + -len(zipped_bytes) % 4)
+    block = comment + zipped_bytes + bytes(-len(zipped_bytes) % 4) + comment[4:]
+    capture.write_bytes((archive / "paho" / "a-paho-qos0.pcapng").read_bytes() + block)
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(archive / "paho" / "a-paho-qos1.pcapng", "first.pcapng")
+        tar.add(tmp_path / "logs.zip", "logs.zip")
+    assert zipfile.is_zipfile(capture)
+    assert zipfile.is_zipfile(tmp_path / "a.tar")
+    done = run("batch", capture, tmp_path / "a.tar", "-O", tmp_path / "ds", "--engine", "native")
+    assert done.returncode == 0, done.stderr
+    assert {name: row["outcome"] for name, row in captures_of(tmp_path / "ds").items()} == {
+        "download.pcapng": "complete",
+        "first.pcapng": "complete",
+    }
+
+
+def test_names_of_captures_in_capitals_and_with_a_dot_before_them(archive: Path) -> None:
+    """Windows writes them in capitals; the same file by its folder and by a glob of "./" is one capture."""
+    (archive / "paho" / "a-paho-qos0.pcapng").rename(archive / "paho" / "A.PCAPNG")
+    found = [source.name for source in listed([str(archive / "paho"), f"{archive}/./paho/*"])]
+    assert [Path(name).name for name in found] == ["A.PCAPNG", "a-paho-qos1.pcapng"]
+
+
+def test_a_changed_file_of_labels_is_noticed(archive: Path, tmp_path: Path) -> None:
+    """The capture beside it gets the new labels; so it is when the file comes, and when it goes."""
+    words = ["batch", archive, "-O", tmp_path / "ds", "--engine", "native"]
+    run(*words)
+    file = archive / "paho" / "a-paho-qos0.labels.yaml"
+    for place in ("lab", "field"):
+        file.write_text(f"place: {place}\n")
+        assert "7 captures: 1 complete, 6 unchanged" in run(*words).stderr
+        assert captures_of(tmp_path / "ds")["a-paho-qos0.pcapng"]["place"] == place
+    file.unlink()
+    assert "7 captures: 1 complete, 6 unchanged" in run(*words).stderr
+    assert "place" not in captures_of(tmp_path / "ds")["a-paho-qos0.pcapng"]
+    assert "nothing to do, 7 unchanged" in run(*words).stderr
 
 
 def test_an_archive_file_that_is_cut_off_is_one_line(archive: Path, tmp_path: Path) -> None:

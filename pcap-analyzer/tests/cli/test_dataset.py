@@ -124,6 +124,15 @@ def test_a_label_may_have_a_columns_name_in_some_captures(tmp_path: Path) -> Non
         shutil.copy(CAPTURES / f"{name}.pcapng", tmp_path / f"{name}.pcapng")
     (tmp_path / "a-java-coap-con.labels.yaml").write_text("session: evening\nalpn: none\ndirection: up\n")
     assert invoke(batch.command, tmp_path, "-O", tmp_path / "ds", "--engine", "native").exception is None
+    rows = (
+        pcapstat.dataset(tmp_path / "ds").table("sessions").to_table(columns=["source", "session", "session_measured", "alpn"]).to_pylist()
+    )
+    assert sorted((Path(row.pop("source")).stem, *row.values()) for row in rows) == [
+        ("a-californium-con", "0", None, None),
+        ("a-java-coap-con", "evening", 0, "none"),
+        ("a-paho-qos1", "0", None, None),
+        ("a-paho-qos1", "1", None, None),
+    ]
     received = {Path(each.source).stem: each for each in pcapstat.dataset(tmp_path / "ds").receivers()}
     assert {name: (each.session.session, each.labels["session"]) for name, each in received.items()} == {
         "a-californium-con": (0, ""),
@@ -136,7 +145,42 @@ def test_a_label_may_have_a_columns_name_in_some_captures(tmp_path: Path) -> Non
     assert len(list(pcapstat.dataset(tmp_path / "ds").receivers())) == 1
 
 
-@pytest.mark.parametrize("name", ["source", "engine", "engine_reason"])
+def test_the_folders_above_a_dataset_are_no_columns(dataset: Path, tmp_path: Path) -> None:
+    """A folder "qos=9" is no partition of what is in it, and one with brackets no pattern: rows are those of the dataset elsewhere."""
+    place = tmp_path / "qos=9" / "session=7" / "it's [1]*" / "ds"
+    shutil.copytree(dataset, place)
+    sql = "select qos, session, count(*) from messages group by all order by all"
+    assert pcapstat.dataset(place).connect().sql(sql).fetchall() == pcapstat.dataset(dataset).connect().sql(sql).fetchall()
+    assert list(pcapstat.dataset(place).receivers()) == list(pcapstat.dataset(dataset).receivers())
+
+
+def test_a_label_may_have_a_columns_name_in_another_case(tmp_path: Path) -> None:
+    """SQL knows no difference: the label is there by the name, what was measured by NAME_measured."""
+    for name in ("a-java-coap-con", "a-paho-qos1"):
+        shutil.copy(CAPTURES / f"{name}.pcapng", tmp_path / f"{name}.pcapng")
+    (tmp_path / "a-paho-qos1.labels.yaml").write_text("Session: evening\nProtocol: MQTT\n")
+    assert invoke(batch.command, tmp_path, "-O", tmp_path / "ds", "--engine", "native").exception is None
+    sql = "select distinct session, session_measured, protocol_measured from messages where protocol = 'MQTT' order by all"
+    assert pcapstat.dataset(tmp_path / "ds").connect().sql(sql).fetchall() == [("evening", 0, "mqtt"), ("evening", 1, "mqtt")]
+    received = {Path(each.source).stem: each for each in pcapstat.dataset(tmp_path / "ds").receivers()}
+    assert {name: (each.session.session, each.session.protocol, each.labels["Protocol"]) for name, each in received.items()} == {
+        "a-java-coap-con": (0, "coap", ""),
+        "a-paho-qos1": (1, "mqtt", "MQTT"),
+    }
+
+
+def test_a_dataset_of_a_capture_that_cannot_be_read_any_more_is_refused(tmp_path: Path) -> None:
+    """Its folders are there, and hold nothing."""
+    capture = tmp_path / "x.pcapng"
+    shutil.copy(CAPTURES / "a-paho-qos0.pcapng", capture)
+    words = [capture, "-O", tmp_path / "ds", "--engine", "native"]
+    assert invoke(batch.command, *words).exception is None
+    capture.write_bytes(b"this is no capture")
+    assert invoke(batch.command, *words).return_value == 4
+    assert "no table sessions" in str(invoke(comparing.command, tmp_path / "ds").exception)
+
+
+@pytest.mark.parametrize("name", ["source", "Capture", "engine", "engine_reason"])
 def test_a_label_cannot_have_a_name_of_the_datasets_own(tmp_path: Path, name: str) -> None:
     """It would hide which capture a row is of: refused in the pattern; from a file beside a capture, that one is recorded as failed."""
     shutil.copy(CAPTURES / "a-californium-con.pcapng", tmp_path / "x.pcapng")

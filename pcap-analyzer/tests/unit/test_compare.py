@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click.testing
@@ -72,6 +73,34 @@ def test_rounds_are_aggregated(tmp_path: Path) -> None:
     assert (group["group"], group["n"]) == ("a-californium-non", 3)
     assert group["mean"] == pytest.approx(sum(goodputs) / 3)  # type: ignore[arg-type]
     assert tuple(compare.FIGURES) == FIGURE_NAMES
+
+
+def made(goodput: float, **labels: str) -> compare.Run:
+    """Return a run with this goodput."""
+    session = compare.receiving(pcapstat.open(CAPTURES / "a-californium-con.pcapng").summary())
+    assert session is not None
+    return compare.Run("", labels, replace(session, goodput_bytes_per_s=goodput))
+
+
+def test_equal_groups_have_one_rank_and_no_winner() -> None:
+    """Two first places and a third (as in a race); equal medians are negligible also where no difference is."""
+    runs = [made(5, run="a"), made(9, run="b"), made(9, run="c")]
+    assert [(group.group, group.rank) for group in compare.groups(runs, "goodput", ["run"])] == [("b", 1), ("c", 1), ("a", 3)]
+    assert [pair.verdict for pair in compare.pairs(runs, "goodput", ["run"], negligible=0)] == ["b", "c", "negligible"]
+
+
+def test_labels_that_read_alike_are_several_groups() -> None:
+    """Labels "A B" and "C" are not "A" and "B C"; one that a run does not have is empty, not the next one."""
+    runs = [made(1, of="A B", by="C"), made(2, of="A", by="B C"), made(3, of="x"), made(4, by="x")]
+    assert [group.group for group in compare.groups(runs, "goodput", ["of", "by"])] == ["'' x", "x ''", "A 'B C'", "'A B' C"]
+    assert [group.group for group in compare.groups(runs[:2], "goodput", ["of"])] == ["A", "A B"]
+    assert compare.tidy(runs, ["goodput"])["by"].to_list() == ["C", "B C", "", "x"]
+
+
+def test_a_label_cannot_hide_a_column_of_the_tidy_table() -> None:
+    """Its values would be drawn for the figure's."""
+    with pytest.raises(UsageError, match="label unit has a name"):
+        compare.tidy([made(1, unit="lab")], ["goodput"])
 
 
 def test_numbers_for_people_have_no_exponents() -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import click.testing
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.legend import Legend
+from matplotlib.patches import Patch
+from matplotlib.text import Text
 from places import CAPTURES
 
 import pcapstat
 from pcapstat.cli import compare
 from pcapstat.cli.plot import KINDS, command
 from pcapstat.errors import UsageError
-from pcapstat.plots import CHARTS, PLOTS
+from pcapstat.plots import CHARTS, PLOTS, base
 from pcapstat.plots.groups import quantity, titled
 from pcapstat.plots.rate import binned
 
@@ -110,6 +115,91 @@ def test_a_chart_shows_means_and_levels() -> None:
     drawn = {line.get_label(): list(line.get_ydata()) for line in lines.get_lines()}  # type: ignore[arg-type]
     assert (drawn["x"], drawn["y"]) == ([pytest.approx(3)], [pytest.approx(10)] * 2)
     assert lines.get_xlabel() == "interval, ms"
+
+
+def test_a_colour_is_the_same_label_in_all_panels() -> None:
+    """A group that does not have the first figure is in the legend, and takes nobody's colour."""
+    rows = [("coap", "overhead", 1.0), ("mqtt", "overhead", 3.0), ("mqtt", "delay", 2.0)]
+    for first, second in (("overhead", "delay"), ("delay", "overhead")):
+        ordered = [row for figure in (first, second) for row in rows if row[1] == figure]
+        table = [{"library": name, "size": "10", "figure": figure, "value": value, "unit": ""} for name, figure, value in ordered]
+        for chart in CHARTS:
+            figure = CHARTS[chart][0](pd.DataFrame(table), ["library", "size"])
+            legend = {text.get_text(): colour_of(handle) for text, handle in zip(*entries(figure.legends[0]), strict=True)}
+            assert set(legend) == {"coap", "mqtt"}
+            for axis in figure.axes:
+                drawn = axis.patches if chart == "bars" else [line for line in axis.get_lines() if line.get_label() in legend]
+                heights = {colour_of(artist): height_of(artist) for artist in drawn if height_of(artist)}
+                told = {name: value for name, of, value in rows if of == axis.get_ylabel()}
+                assert {name: heights[legend[name]] for name in told} == told
+
+
+def test_the_rate_of_closed_records_is_that_of_the_payloads_told() -> None:
+    """101 publications of 10 bytes and the SUBACK's record came to the subscriber, as summarize counts them."""
+    capture = pcapstat.open(CAPTURES / "a-paho-tls-qos1.pcapng", engine="native", payload_size=10)
+    rate = PLOTS["rate"][0]([capture])
+    sums = (rate["payload_bytes_per_s"] * rate["bin_width_s"]).groupby(rate["receiver"]).sum().round()
+    assert sums["192.0.2.1:60314"] == capture.summary().sessions[1].data_bytes == 1020
+
+
+def test_sizes_of_messages_that_no_standard_specifies_are_drawn() -> None:
+    """What OSCORE protects is not judged: the observed sizes are all there is."""
+    sizes = PLOTS["sizes"][0]([pcapstat.open(CAPTURES / "c-aiocoap-oscore-get.pcapng", engine="native")])
+    assert set(sizes["which"]) == {"observed"}
+    (axis,) = PLOTS["sizes"][1](sizes).axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == list(dict.fromkeys(sizes["kind"]))
+
+
+def entries(legend: Legend) -> tuple[list[Text], list[Any]]:
+    """Return the texts of a legend and what stands before them."""
+    return legend.get_texts(), list(legend.legend_handles)
+
+
+def colour_of(artist: Any) -> str:
+    """Return the colour of a bar or line."""
+    return str(to_hex(artist.get_facecolor() if isinstance(artist, Patch) else artist.get_color()))
+
+
+def height_of(artist: Any) -> float:
+    """Return the height of a bar, or of a line of one point."""
+    return float(artist.get_height() if isinstance(artist, Patch) else artist.get_ydata()[0])
+
+
+def test_a_label_may_be_called_as_what_is_drawn() -> None:
+    """Its values stand below the bars."""
+    table = {"group": ["x", "y"], "at": ["1", "2"], "figure": "goodput", "value": [3.0, 10.0], "unit": "B/s"}
+    (bars,) = CHARTS["bars"][0](pd.DataFrame(table), ["group", "at"]).axes
+    assert [text.get_text() for text in bars.get_xticklabels()] == ["1", "2"]
+    (lines,) = CHARTS["lines"][0](pd.DataFrame(table), ["at", "group"]).axes
+    assert {line.get_label() for line in lines.get_lines()} >= {"1", "2"}
+
+
+def test_captures_of_one_name_are_not_added_up() -> None:
+    """Runs of one name in several folders, a name with the place behind a dot, one capture twice: each has bars of its own."""
+    recordings = [CAPTURES / f"a-paho-qos1{place}.pcapng" for place in ("", ".sender", ".receiver")]
+    overhead = PLOTS["overhead"][0]([pcapstat.open(path) for path in [*recordings, recordings[0], CON]])
+    sums = {str(name): int(rows["bytes"].sum()) for name, rows in overhead.groupby("capture")}
+    whole = {path.name: pcapstat.open(path).summary().total.session_bytes for path in recordings}
+    assert sums == whole | {"a-paho-qos1.pcapng (2)": whole["a-paho-qos1.pcapng"], "a-californium-con": 11601}
+
+
+def test_captures_of_one_name_are_told_apart_by_their_folders() -> None:
+    """As much of the path as differs, so that names stay short."""
+    paths = ["runs/paho/qos1/run.pcap", "runs/hivemq/qos1/run.pcap", "run.pcap", "other.pcap"]
+    captures = [pcapstat.open(path) for path in paths]
+    assert base.names(captures) == ["paho/qos1/run.pcap", "hivemq/qos1/run.pcap", "run.pcap", "other"]
+
+
+def test_negative_delays_are_drawn() -> None:
+    """Clocks that differ make them (trap 34): the share begins below nought, and the axis over time reaches down to them."""
+    delays = pd.DataFrame(
+        {"capture": "x", "time_s": [0.0, 1.0], "kind": "PUBLISH", "timing": "delay to subscriber", "value_ms": [-2.0, 1.0]}
+    )
+    (share,) = PLOTS["delay"][1](delays).axes
+    (line,) = share.get_lines()
+    assert (list(line.get_xdata())[1:], list(line.get_ydata())) == ([-2, 1], [0, 0.5, 1])  # type: ignore[arg-type]
+    (points,) = PLOTS["delay-over-time"][1](delays).axes
+    assert points.get_ylim()[0] < -2
 
 
 def test_labels_are_read_as_numbers_with_their_units() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from pcapstat.errors import UsageError
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
     from pcapstat.archive.receivers import Received
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 TABLES = ("messages", "exchanges", *SUMMED, "notes", "captures")
 """The tables of a dataset: a folder each, and in it a folder a capture (`capture=ID`)."""
+FILE = "file of the dataset"
+"""Column of DuckDB's views that is in no table: where a row comes from."""
 
 
 class Dataset:
@@ -31,11 +35,14 @@ class Dataset:
             raise UsageError(f"{path}: no dataset of pcapstat batch (check the path)")
 
     def table(self, name: str) -> ds.Dataset:
-        """Return a table by its name."""
+        """Return a table by its name, with the labels of all captures: one that a capture does not have is null there."""
+        import pyarrow as pa
         import pyarrow.dataset as ds
 
         files = sorted(str(path) for path in (self.path / name).rglob("*.parquet"))
-        return ds.dataset(files, format="parquet", partitioning="hive", partition_base_dir=str(self.path / name))
+        partitioning = ds.partitioning(pa.schema([("capture", pa.string())]), flavor="hive")
+        how = {"format": "parquet", "partitioning": partitioning, "partition_base_dir": str(self.path / name)}
+        return ds.dataset(files, united(ds.dataset(files, **how)), **how)
 
     def connect(self, tables: Sequence[str] = TABLES) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection with a view a table; rows are read when they are asked for."""
@@ -43,14 +50,18 @@ class Dataset:
 
         connection = duckdb.connect()
         for table in tables:
-            files = str(self.path / table / "*" / "*.parquet").replace("'", "''")
-            # a capture's identity is text, also where all its digits are decimal
-            how = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
-            try:
-                connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{files}', {how})")
-            except duckdb.IOException:
+            if not self.has_table(table):
                 continue
+            files = f"{glob.escape(str(self.path / table))}/*/*.parquet".replace("'", "''")
+            # DuckDB's own partitioning would take folders above the dataset ("qos=1") for columns, in place of those in the files
+            how = f"hive_partitioning = false, union_by_name = true, filename = '{FILE}'"
+            columns = f"""* EXCLUDE ("{FILE}"), regexp_extract("{FILE}", '.*/capture=([^/]*)/', 1) AS capture"""
+            connection.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet('{files}', {how})")
         return connection
+
+    def has_table(self, name: str) -> bool:
+        """Whether there are rows of a table, of some capture."""
+        return any((self.path / name).glob("*/*.parquet"))
 
     def damage(self) -> list[str]:
         """Tell of each capture that is recorded as damaged or failed what happened to it, one line each, in the order of their names."""
@@ -70,10 +81,24 @@ class Dataset:
         """
         from pcapstat.archive.receivers import received
 
-        missing = [table for table in (*SUMMED, "captures") if not (self.path / table).is_dir()]
+        missing = [table for table in (*SUMMED, "captures") if not self.has_table(table)]
         if missing:
             raise UsageError(f"{self.path}: no table {', '.join(missing)} (run pcapstat batch again, with all tables)")
         return received(self.connect((*SUMMED, "captures")), choices)
+
+
+def united(parts: ds.Dataset) -> pa.Schema:
+    """Return the columns of all files of a dataset; what is a label in one of them, and measured in others, is text in all."""
+    import pyarrow as pa
+
+    fields: dict[str, pa.Field] = {}
+    for fragment in parts.get_fragments():
+        for field in fragment.physical_schema:
+            is_other = fields.setdefault(field.name, field).type != field.type
+            if is_other:
+                fields[field.name] = field.with_type(pa.string())
+    fields.setdefault("capture", pa.field("capture", pa.string()))
+    return pa.schema(list(fields.values()))
 
 
 def dataset(path: str | Path) -> Dataset:

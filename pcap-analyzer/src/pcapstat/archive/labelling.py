@@ -15,7 +15,7 @@ from pcapstat.labels import of_path
 
 PAIR = re.compile(r"([A-Za-z]\w*)=(.*)")
 RESERVED = ("source", "capture", "sha256", "outcome", "error", "engine", "engine_reason")
-"""Columns of a dataset that no label can be."""
+"""Columns of a dataset that no label can be, in no case: SQL knows no difference."""
 
 
 def commented(captures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def commented(captures: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """
     lines = [line for capture in captures for line in (capture["comments"] or "").splitlines()]
     pairs = [pair for line in lines for pair in pairs_of(line)]
-    return {name: value for name, value in reversed(pairs) if name not in RESERVED}
+    return {name: value for name, value in reversed(pairs) if name.lower() not in RESERVED}
 
 
 def pairs_of(line: str) -> list[tuple[str, str]]:
@@ -48,19 +48,22 @@ def labels_of(source: Source, path: Path, pattern: str | None) -> dict[str, str]
 
 def check_names(where: str, labels: Iterable[str]) -> None:
     """Raise UsageError where a label has a name of the dataset's own, which it would hide."""
-    taken = [name for name in labels if name in RESERVED]
+    taken = [name for name in labels if name.lower() in RESERVED]
     if taken:
         raise UsageError(f"{where}: label {taken[0]} has a name of the dataset's own (choose another)")
 
 
 def beside(path: Path) -> dict[str, str]:
     """Return the labels in a file beside the capture: its key `labels`, or all its scalars."""
+    file = file_beside(path)
+    return {} if file is None else scalars(file)
+
+
+def file_beside(path: Path) -> Path | None:
+    """Return the file of labels beside a capture, where there is one."""
     stem = path.name.split(".")[0]
-    for suffix in (".labels.json", ".labels.yaml", ".labels.yml"):
-        file = path.with_name(stem + suffix)
-        if file.is_file():
-            return scalars(file)
-    return {}
+    files = (path.with_name(stem + suffix) for suffix in (".labels.json", ".labels.yaml", ".labels.yml"))
+    return next((file for file in files if file.is_file()), None)
 
 
 def scalars(file: Path) -> dict[str, str]:

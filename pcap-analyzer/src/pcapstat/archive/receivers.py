@@ -62,7 +62,8 @@ def received(connection: duckdb.DuckDBPyConnection, choices: Choices | None) -> 
 
 def measure(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     """Make a view of a table as it was measured, of captures that are recorded (a run that was killed leaves parts of others)."""
-    there = dict(row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall())
+    # a label of that name may stand there in another case
+    there = {name.lower(): kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
     columns = [column.name for column in tables()[table].columns if column.name in there]
     listed = ", ".join(own_column(name, there) for name in columns)
     connection.execute(

@@ -54,7 +54,7 @@ class Source:
             if "://" in self.container:
                 with filesystem().open(self.container, "rb") as stream:
                     shutil.copyfileobj(stream, file)
-            elif zipfile.is_zipfile(self.container):
+            elif is_zip(self.container):
                 with zipfile.ZipFile(self.container) as zipped, zipped.open(str(self.member)) as member:
                     shutil.copyfileobj(member, file)
             else:
@@ -97,39 +97,57 @@ def of_spec(spec: str) -> Iterator[Source]:
         yield from at_address(spec)
     elif Path(spec).is_dir():
         yield from (
-            Source(escaped(str(path)), str(path))
-            for path in sorted(Path(spec).rglob("*"))
-            if path.is_file() and path.name.endswith(ENDINGS)
+            Source(escaped(str(path)), str(path)) for path in sorted(Path(spec).rglob("*")) if path.is_file() and is_capture(path.name)
         )
     elif Path(spec).is_file():
         yield from in_file(spec)
     else:
         for path in sorted(glob.glob(spec, recursive=True)):
-            if Path(path).is_dir() or path.endswith((*ENDINGS, ".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")):
+            if Path(path).is_dir() or is_capture(path) or path.endswith((".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")):
                 yield from of_spec(path)
 
 
 def in_file(path: str) -> Iterator[Source]:
     """Return the captures of a tar or zip file, or the capture that the file is. Raises UnreadableCapture where its list is cut off."""
+    name = escaped(str(Path(path)))
     try:
-        names = members(path)
+        found = members(path)
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
-        raise UnreadableCapture(f"{escaped(path)}: {error} (copy the archive file again)") from None
-    if names is None:
-        yield Source(escaped(path), path)
+        raise UnreadableCapture(f"{name}: {error} (copy the archive file again)") from None
+    if found is None:
+        yield Source(name, path)
         return
-    yield from (Source(escaped(f"{path}/{name}"), path, name) for name in sorted(names) if name.endswith(ENDINGS))
+    yield from (Source(escaped(f"{name}/{member}"), path, member) for member in sorted(found) if is_capture(member))
+
+
+def is_capture(name: str) -> bool:
+    """Whether a file is a capture by its name."""
+    return name.lower().endswith(ENDINGS)
+
+
+def is_zip(path: str) -> bool:
+    """Whether a file is a zip file by its beginning too: a capture, or a tar file, may end with one."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK" and zipfile.is_zipfile(path)
 
 
 def members(path: str) -> list[str] | None:
     """Return the names of the files in a tar or zip file; none of a file that is no such."""
-    if zipfile.is_zipfile(path):
+    if is_zip(path):
         with zipfile.ZipFile(path) as zipped:
             return zipped.namelist()
-    if not path.endswith(ENDINGS) and tarfile.is_tarfile(path):
+    if not is_capture(path) and tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
-            return [member.name for member in archive.getmembers() if member.isfile()]
+            return [member.name for member in archive.getmembers() if has_content(archive, member)]
     return None
+
+
+def has_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bool:
+    """Whether a member is a file, or a link to one that is there: tar packs the further names of a file as links."""
+    try:
+        return archive.extractfile(member) is not None
+    except (KeyError, RecursionError):
+        return False
 
 
 def at_address(spec: str) -> Iterator[Source]:
@@ -141,10 +159,10 @@ def at_address(spec: str) -> Iterator[Source]:
         raise ToolMissing(f"{spec}: {error} (pip install 'pcapstat[cloud]' and what is named here)") from None
     except ValueError as error:
         raise UsageError(f"{spec}: {error} (write for example s3://bucket/folder)") from None
-    if spec.endswith(ENDINGS):
+    if is_capture(spec):
         yield Source(spec, spec)
         return
     for path in sorted(system.find(root)):
-        if path.endswith(ENDINGS):
+        if is_capture(path):
             address = system.unstrip_protocol(path)
             yield Source(address, address)

@@ -27,7 +27,7 @@ RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
 
-LAYOUT = 3
+LAYOUT = 4
 """Number of the way in which captures are written; one that was written in another way is done again."""
 QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
 SMALL = 10_000
@@ -79,6 +79,8 @@ class Record:
     lacks_tool: bool
     """Whether it is so for want of a program: it failed, or tshark would have opened what is encrypted in it."""
     labels: Mapping[str, str]
+    labels_sha256: str
+    """Of the file of labels beside it; empty where there is none."""
     files: Mapping[str, int]
     """Bytes of each file of the dataset that holds the capture: after a loss of power a file may be there and not whole."""
 
@@ -114,7 +116,9 @@ def is_worth_another(record: Record) -> bool:
 
 
 def is_unchanged(record: Record, source: Source) -> bool:
-    """Whether a capture is what it was when it was measured. Where the stamp differs its content decides."""
+    """Whether a capture and its file of labels are what they were when it was measured. Where the stamp differs its content decides."""
+    if record.labels_sha256 != digest_of_labels(source):
+        return False
     if record.stamp and record.stamp == source.stamp():
         return True
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
@@ -133,6 +137,17 @@ def digest(path: Path) -> str:
     """Return the hash of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_labels(source: Source) -> str:
+    """Return the hash of the file of labels beside a capture; empty where there is none, or none that can be read."""
+    from pcapstat.archive.labelling import file_beside
+
+    file = file_beside(Path(source.container)) if source.is_file else None
+    try:
+        return "" if file is None else digest(file)
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -188,7 +203,14 @@ def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
             path.unlink()
     lacks_tool = any(part.lacks_tool for part in parts)
     record = Record(
-        source=source.name, stamp=source.stamp(), job=job.fingerprint(), **told, lacks_tool=lacks_tool, labels=first.labels, files=sizes
+        source=source.name,
+        stamp=source.stamp(),
+        job=job.fingerprint(),
+        **told,
+        lacks_tool=lacks_tool,
+        labels=first.labels,
+        labels_sha256=digest_of_labels(source),
+        files=sizes,
     )
     whole(record_path(job, source), lambda file: file.write(json.dumps(asdict(record), indent=1, sort_keys=True).encode()))
     return record
@@ -257,14 +279,15 @@ def rows_of(
 ) -> Callable[[IO[bytes]], None]:
     """Return what writes rows with source and labels behind their own columns.
 
-    `file` is left out: it names a temporary copy. A column that has a label's name is kept as NAME_measured.
+    `file` is left out: it names a temporary copy. A column that has a label's name, in whatever case, is kept as NAME_measured.
     """
     import pyarrow as pa
 
     from pcapstat.formats.arrow import write_packed
 
     kept = [name for name in measured.names if name != "file"]
-    fields = [measured.field(name).with_name(f"{name}_measured" if name in labels else name) for name in kept]
+    taken = {name.lower() for name in labels}
+    fields = [measured.field(name).with_name(f"{name}_measured" if name in taken else name) for name in kept]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
 
     def labelled(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -17,6 +17,8 @@ from pcapstat.cli.several import Several
 from pcapstat.metrics.sessions import Choices
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pcapstat.compare import Run
 
 FIGURE_NAMES = (
@@ -74,32 +76,42 @@ def command(
     Cliff's delta and Mann-Whitney's p, Holm corrected. across: who is better over all other labels (Study A's "negligible", "irregular").
     """
     suffix = image_suffix("--plot", plot) if plot else ""
+    from pcapstat.compare import tidy
+
     several = Several(options)
     runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), several)]
     if not runs:
         raise errors.UsageError("no run with data (name captures that carry data messages)")
-    keys = [key.strip() for key in by.split(",")] if by else [key for key in runs[0].labels if key != "round"]
-    unknown = [key for key in keys if key not in runs[0].labels]
-    if unknown:
-        raise errors.UsageError(f"--by {by}: no label {', '.join(unknown)} (there are: {', '.join(runs[0].labels)})")
+    keys = keys_of(runs, by)
+    if plot and chart == "lines" and not keys:
+        raise errors.UsageError("--chart lines: no label to draw over (there is only round: --by round)")
+    table = tidy(runs, figures or USUAL) if plot or data else None
     rows = [row for figure in figures or USUAL for row in compared(runs, figure, keys, negligible, wanted)]
     if not rows:
         click.echo("pcapstat: nothing to compare: no two groups have the figure", err=True)
     with destination(output) as file:
         write(rows, chosen_format(form, output), file)
-    if plot or data:
-        picture(runs, figures or USUAL, keys, chart, plot, suffix, data)
+    if table is not None:
+        picture(table, keys, chart, plot, suffix, data)
     return several.leave()
 
 
-def picture(
-    runs: list[Run], figures: tuple[str, ...], keys: list[str], chart: str, plot: str | None, suffix: str, data: str | None
-) -> None:
-    """Write the tidy table of the runs, and draw it."""
-    from pcapstat.compare import tidy
+def keys_of(runs: list[Run], by: str | None) -> list[str]:
+    """Return the labels that make a group. Raises UsageError where no run has one of them."""
+    from pcapstat.compare import labels_of
+
+    there = labels_of(runs)
+    keys = [key.strip() for key in by.split(",")] if by else [key for key in there if key != "round"]
+    unknown = [key for key in keys if key not in there]
+    if unknown:
+        raise errors.UsageError(f"--by {by}: no label {', '.join(unknown)} (there are: {', '.join(there)})")
+    return keys
+
+
+def picture(table: pd.DataFrame, keys: list[str], chart: str, plot: str | None, suffix: str, data: str | None) -> None:
+    """Draw the tidy table of the runs, and write it."""
     from pcapstat.plots import CHARTS
 
-    table = tidy(runs, figures)
     if plot:
         save(CHARTS[chart][0](table, keys), plot, suffix)
     if data:

@@ -22,18 +22,29 @@ def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.
     import pandas as pd
 
     frames = []
-    for capture in captures:
+    for capture, name in zip(captures, names(captures), strict=True):
         frame = capture.table(table).to_arrow().select(list(columns)).to_pandas()
-        frame["capture"] = name_of(capture)
+        frame["capture"] = name
         if "time_ns" in columns:
             frame["time_s"] = (frame["time_ns"] - frame["time_ns"].min()) / 1e9
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
 
-def name_of(capture: Capture) -> str:
-    """Return what a figure calls a capture: the name of its file without the ending."""
-    return PurePath(capture.name or capture.paths[0]).name.split(".")[0]
+def names(captures: Sequence[Capture]) -> list[str]:
+    """Return what a figure calls each capture: its file's name without the ending, or as much of its path as others do not have."""
+    told = [capture.name or capture.paths[0] for capture in captures]
+    short = [PurePath(name).name.split(".")[0] for name in told]
+    numbered = [f"{name} ({told[:at].count(name) + 1})" if name in told[:at] else name for at, name in enumerate(told)]
+    ends = [PurePath(name).parts for name in numbered]
+    return [name if short.count(name) == 1 else own_end(parts, ends) for name, parts in zip(short, ends, strict=True)]
+
+
+def own_end(parts: tuple[str, ...], several: Sequence[tuple[str, ...]]) -> str:
+    """Return the shortest end of a path that no other of several paths has."""
+    lengths = range(1, len(parts) + 1)
+    length = next((length for length in lengths if sum(other[-length:] == parts[-length:] for other in several) == 1), len(parts))
+    return str(PurePath(*parts[-length:]))
 
 
 def axes(width: float = 7.0, height: float = 4.0, **options: Any) -> tuple[Figure, Any]:

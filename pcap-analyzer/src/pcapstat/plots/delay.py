@@ -25,17 +25,23 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
     return tidy.reset_index(drop=True)
 
 
+def told_apart(tidy: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the name of what was measured, in which capture where there are several: times to ACK are no other times."""
+    several = tidy["capture"].nunique() > 1
+    return tidy.assign(name=tidy["capture"] + ", " + tidy["timing"] if several else tidy["timing"])
+
+
 def draw(tidy: pd.DataFrame) -> Figure:
-    """Empirical cumulative distribution, time on a logarithmic axis."""
+    """Empirical cumulative distribution, time on a logarithmic axis; on a linear one where clocks that differ make a time negative."""
     import seaborn as sns
 
     figure, axis = base.axes()
-    shown = tidy[tidy["value_ms"] > 0]
-    if shown.empty:
+    if tidy.empty:
         base.say_empty(axis, "answered exchange")
         return figure
-    several = shown["capture"].nunique() > 1
-    sns.ecdfplot(shown, x="value_ms", hue="capture" if several else "timing", ax=axis, log_scale=True)
+    is_positive = bool((tidy["value_ms"] > 0).all())
+    sns.ecdfplot(told_apart(tidy), x="value_ms", hue="name", ax=axis, log_scale=is_positive)
+    axis.get_legend().set_title("")
     axis.set(xlabel="time, ms", ylabel="share of exchanges")
     return figure
 
@@ -48,7 +54,9 @@ def draw_over_time(tidy: pd.DataFrame) -> Figure:
     if tidy.empty:
         base.say_empty(axis, "answered exchange")
         return figure
-    several = tidy["capture"].nunique() > 1
-    sns.scatterplot(tidy, x="time_s", y="value_ms", hue="capture" if several else "timing", s=14, linewidth=0, ax=axis)
-    axis.set(xlabel="time since the first exchange, s", ylabel="time, ms", ylim=(0, None))
+    sns.scatterplot(told_apart(tidy), x="time_s", y="value_ms", hue="name", s=14, linewidth=0, ax=axis)
+    axis.legend(title="")
+    axis.set(xlabel="time since the first exchange, s", ylabel="time, ms")
+    if tidy["value_ms"].min() >= 0:
+        axis.set_ylim(0, None)
     return figure

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pcapstat.labels import joined
 from pcapstat.plots import base
 
 if TYPE_CHECKING:
@@ -45,9 +46,8 @@ def named(tidy: pd.DataFrame, labels: Sequence[str]) -> pd.Series[str]:
     """Return the name of each row's group by the labels."""
     import pandas as pd
 
-    if not labels:
-        return pd.Series([""] * len(tidy), index=tidy.index)
-    return tidy[list(labels)].astype(str).agg(" ".join, axis=1).str.strip()
+    rows = tidy[list(labels)].astype(str).itertuples(index=False, name=None)
+    return pd.Series([joined(row) for row in rows], index=tidy.index, dtype=str)
 
 
 def panels(tidy: pd.DataFrame, width: float) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
@@ -74,15 +74,17 @@ def bars(tidy: pd.DataFrame, by: Sequence[str]) -> Figure:
     import seaborn as sns
 
     several = len(by) > 1
+    # a colour is the same label's in all panels, also where one of them does not have it
+    colours = list(dict.fromkeys(tidy[by[0]])) if several else None
     figure, shown = panels(tidy, 3.2 + 0.25 * (named(tidy, by).nunique() if len(tidy) else 0))
     for axis, rows in shown:
-        rows["group"] = named(rows, by[1:] if several else by)
-        looks = {"x": "group", "y": "value", "ax": axis, "hue": by[0] if several else None}
-        sns.barplot(rows, **looks, errorbar="sd", capsize=0.2, err_kws={"color": "0.25", "linewidth": 1.2}, width=0.8)
-        points = {"palette": ["0.15"] * rows[by[0]].nunique()} if several else {"color": "0.15"}
-        sns.stripplot(rows, **looks, **points, dodge=several, size=3, legend=False)
+        drawn = rows[["value"]].assign(group=named(rows, by[1:] if several else by), colour=named(rows, by[:1]))
+        looks = {"x": "group", "y": "value", "ax": axis, "hue": "colour" if several else None, "hue_order": colours}
+        sns.barplot(drawn, **looks, errorbar="sd", capsize=0.2, err_kws={"color": "0.25", "linewidth": 1.2}, width=0.8)
+        points = {"palette": ["0.15"] * len(colours)} if colours else {"color": "0.15"}
+        sns.stripplot(drawn, **looks, **points, dodge=several, size=3, legend=False)
         finish(axis, rows, "")
-        if rows["group"].str.len().max() > LONG:
+        if drawn["group"].str.len().max() > LONG:
             axis.tick_params(axis="x", rotation=30)
             for text in axis.get_xticklabels():
                 text.set_horizontalalignment("right")
@@ -93,28 +95,29 @@ def bars(tidy: pd.DataFrame, by: Sequence[str]) -> Figure:
 def lines(tidy: pd.DataFrame, by: Sequence[str]) -> Figure:
     """Draw lines over the last label, read as a number; other labels by colour and marker; a group without a number is a dotted level."""
     figure, shown = panels(tidy, 5.5)
+    names = list(dict.fromkeys(named(tidy, by[:-1])))
     for axis, rows in shown:
-        rows["at"] = [quantity(label) for label in rows[by[-1]]]
-        rows["at"] = rows["at"].astype(float)
-        rows["group"] = named(rows, by[:-1])
-        draw_lines(axis, rows)
+        at = rows[by[-1]].map(quantity).astype(float)
+        drawn = rows[["value"]].assign(at=at, group=named(rows, by[:-1]))
+        draw_lines(axis, drawn, names)
         finish(axis, rows, titled(by[-1]))
         for scale, column in (("x", "at"), ("y", "value")):
-            positive = rows.loc[rows[column] > 0, column]
-            if len(positive) and positive.max() >= WIDE * positive.min():
+            least, most = drawn[column].min(), drawn[column].max()
+            if least > 0 and most >= WIDE * least:
                 axis.set(**{f"{scale}scale": "log"})
-        if axis.get_yscale() == "linear":
+        if axis.get_yscale() == "linear" and drawn["value"].min() >= 0:
             axis.set_ylim(0, None)
     gather_legend(figure, [axis for axis, _ in shown])
     return figure
 
 
-def draw_lines(axis: Axes, rows: pd.DataFrame) -> None:
-    """Draw each group: its mean with the sample SD over rounds, or a dotted level."""
+def draw_lines(axis: Axes, rows: pd.DataFrame, names: Sequence[str]) -> None:
+    """Draw each group: its mean with the sample SD over rounds, or a dotted level. `names` are the groups of all panels."""
     import seaborn as sns
 
-    colours = sns.color_palette(base.PALETTE, rows["group"].nunique())
-    for index, (name, group) in enumerate(rows.groupby("group", sort=False)):
+    colours = sns.color_palette(base.PALETTE, len(names))
+    for name, group in rows.groupby("group", sort=False):
+        index = names.index(str(name))
         colour, marker = colours[index], "osD^vPX*"[index % 8]
         placed = group.dropna(subset="at")
         if placed.empty:
@@ -134,12 +137,11 @@ def finish(axis: Axes, rows: pd.DataFrame, x_title: str) -> None:
 
 def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """Put one legend for all panels below them."""
-    if not axes:
-        return
-    handles, names = axes[0].get_legend_handles_labels()
+    shown: dict[str, Any] = {}
     for axis in axes:
+        shown = dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True)) | shown
         legend = axis.get_legend()
         if legend is not None:
             legend.remove()
-    if any(names):
-        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
+    if any(shown):
+        figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=min(len(shown), 5), frameon=False)

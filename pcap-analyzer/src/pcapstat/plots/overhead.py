@@ -19,8 +19,7 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for capture in captures:
-        name = base.name_of(capture)
+    for capture, name in zip(captures, base.names(captures), strict=True):
         for session in capture.summary().sessions.largest(12):
             parts = {**session.overhead_by_part_bytes, "data": session.data_bytes}
             rows += [{"capture": name, "session": session.session, "part": part, "bytes": count} for part, count in parts.items() if count]
@@ -40,6 +39,6 @@ def draw(tidy: pd.DataFrame) -> Figure:
     )
     wide.plot.barh(stacked=True, ax=axis, color=sns.color_palette(base.PALETTE, len(wide.columns)), width=0.8)
     axis.invert_yaxis()
-    axis.set(xlabel="bytes on the wire until Time2", ylabel="")
+    axis.set(xlabel="bytes on the wire", ylabel="")
     axis.legend(title="", ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.14))
     return figure

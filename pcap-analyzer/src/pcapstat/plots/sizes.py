@@ -44,7 +44,7 @@ def draw(tidy: pd.DataFrame) -> Figure:
         estimator="median",
         errorbar=("pi", 100),
         linestyle="none",
-        dodge=0.5,
+        dodge=0.5 if shown["which"].nunique() > 1 else False,
         markersize=5,
     )
     axis.set(xlabel="size of the message, bytes (median, least to most)", ylabel="")
