@@ -12,9 +12,10 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import Said, capture, two_connections
+from against_standards.building import Said, capture, packets, two_connections
 from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
+from against_standards.quiet_cases import BOTH_WAYS, MISSING, QUIET
 from against_standards.record_cases import DTLS, TLS
 from pcapstat.cli.validate import command
 from pcapstat.rules import RULES, judge
@@ -52,6 +53,38 @@ def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: s
     breaking, nearly = TWO[identifier]
     assert set(broken(two_connections(tmp_path / "breaking.pcap", *breaking, 1.0))) == {identifier}
     assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_the_standards_allow_gives_no_alarm(name: str, tmp_path: Path) -> None:
+    """Conversations that look like violations."""
+    assert broken(capture(tmp_path / "quiet.pcap", *QUIET[name])) == {}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_frames_are_missing_of_gives_no_alarm(name: str, tmp_path: Path) -> None:
+    """A gap is seen behind it, in the other direction perhaps; the answer that is not there was in it."""
+    from scapy.utils import wrpcap
+
+    said, missing = MISSING[name]
+    assert broken(capture(tmp_path / "whole.pcap", said, "tcp", 1883)) == {}
+    path = tmp_path / "missing.pcap"
+    wrpcap(str(path), [frame for place, frame in enumerate(packets(said, "tcp", 1883), -3) if place not in missing])
+    assert broken(path) == {}
+
+
+@pytest.mark.parametrize("first", [0, 6])
+@pytest.mark.parametrize("from_client", [True, False])
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_a_capture_of_one_direction_gives_no_alarm(name: str, from_client: bool, first: int, tmp_path: Path) -> None:
+    """What the other direction said is not in it, from the opening on or from the middle."""
+    from scapy.layers.inet import IP
+    from scapy.utils import wrpcap
+
+    frames = packets(*BOTH_WAYS[name])
+    path = tmp_path / "one.pcap"
+    wrpcap(str(path), [frame for frame in frames[first:] if (frame[IP].src == frames[0][IP].src) == from_client])
+    assert broken(path) == {}
 
 
 def test_every_rule_has_its_captures() -> None:

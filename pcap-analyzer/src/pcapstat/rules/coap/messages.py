@@ -133,7 +133,7 @@ def probing_is_slow(message: Message, state: State) -> str | None:
     """Judge a further request; while the one before is awaited still, NSTART forbids it as well."""
     probe = state.probes.get(message["direction"])
     is_judged = message["kind"] == "NON" and is_request(message) and message["no_response"] is None and not is_group(message)
-    if probe is None or not is_judged:
+    if probe is None or not is_judged or not state.is_whole:
         return None
     since_s = (message["time_ns"] - probe.since_ns) / SECOND_NS
     is_fast = probe.count > since_s * PROBING_RATE

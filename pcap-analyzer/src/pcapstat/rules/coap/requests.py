@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pcapstat.rules.coap.state import State, is_group, is_request, is_response, names, options, other, rule
+from pcapstat.rules.coap.state import VALID, State, is_group, is_request, is_response, names, options, other, rule
 from pcapstat.rules.rule import Message
 from pcapstat.theory import coap
 
-GET, DELETE, VALID = 1, 4, 67
+GET, DELETE = 1, 4
 EXPERIMENTAL = 65_000
 """Option numbers and Content-Formats from here on are for experiments (RFC 7252 §12.2, §12.3)."""
 RESERVED_CLASSES = {1, 3, 6, 7}
+NAMES = {str(option.number): name for name, option in coap.OPTIONS.items()}
+"""By number, as text: the options that have a name."""
 ONCE = frozenset(
     {
         *("Uri-Host", "Uri-Port", "Content-Format", "Max-Age", "Accept", "Size1", "Proxy-Uri", "Proxy-Scheme", "If-None-Match"),
@@ -83,8 +85,7 @@ def valid_has_a_tag(message: Message, _: State) -> str | None:
 )
 def option_length_is_allowed(message: Message, _: State) -> str | None:
     """Judge options with a number that has a name: the decoder leaves the name out where the length is wrong."""
-    numbers = {str(option.number): name for name, option in coap.OPTIONS.items()}
-    broken = [f"{numbers[name]} of {len(value) // 2} bytes" for name, value in options(message) if name in numbers]
+    broken = [f"{NAMES[name]} of {len(value) // 2} bytes" for name, value in options(message) if name in NAMES]
     return ", ".join(broken) or None
 
 

@@ -12,6 +12,7 @@ from pcapstat.theory import coap
 
 RULES, rule = collector("coap")
 ACK_TIMEOUT_S, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 4, 1, 1
+VALID = 67
 EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
 """RFC 7252 §4.8: the defaults."""
 SECOND_NS = 10**9
@@ -73,15 +74,20 @@ class State:
     has_settings: set[str] = field(default_factory=set)
     """Directions that a CSM went in."""
     aborted: set[str] = field(default_factory=set)
+    heard: set[str] = field(default_factory=set)
+    """Directions that the capture has messages of: it may hold one only."""
     first_ns: int | None = None
     is_whole: bool = True
+
+    def lose(self) -> None:
+        """Take note that messages are missing."""
+        self.is_whole = False
 
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
         for sent in awaited_by(message, self):
             sent.overtaken_by.clear()
-        if message["is_after_gap"]:
-            self.is_whole = False
+        self.heard.add(message["direction"])
         if self.first_ns is None:
             self.first_ns = message["time_ns"]
         self.probes.pop(other(message["direction"]), None)
@@ -167,12 +173,19 @@ class State:
             self.confirmed_ns[token] = message["time_ns"]
         if is_notification(message) and not message["is_retransmission"]:
             self.observed[token] = (message["observe"], message["time_ns"])
-            self.formats.setdefault(token, message["content_format"])
+            if message["code"] != VALID:
+                self.formats.setdefault(token, message["content_format"])
 
     def is_known_since(self, message: Message) -> bool:
         """Whether the capture shows all that a message may answer: over UDP what was sent within EXCHANGE_LIFETIME before it."""
+        if not self.knows_peer(message):
+            return False
         is_long = self.first_ns is not None and message["time_ns"] - self.first_ns > EXCHANGE_LIFETIME_NS
-        return self.is_whole and (message["transport"] == "tcp" or is_long)
+        return message["transport"] == "tcp" or is_long
+
+    def knows_peer(self, message: Message) -> bool:
+        """Whether the capture has what the receiver of a message sends, without a gap."""
+        return self.is_whole and other(message["direction"]) in self.heard
 
 
 def again(message: Message, state: State) -> Sent | None:
