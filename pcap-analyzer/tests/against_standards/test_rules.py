@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import Said, capture, packets, two_connections
+from against_standards.building import CON, GET, C, Said, capture, coap, packets, two_connections
 from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
 from against_standards.quiet_cases import BOTH_WAYS, MISSING, QUIET
@@ -85,6 +86,19 @@ def test_a_capture_of_one_direction_gives_no_alarm(name: str, from_client: bool,
     path = tmp_path / "one.pcap"
     wrpcap(str(path), [frame for frame in frames[first:] if (frame[IP].src == frames[0][IP].src) == from_client])
     assert broken(path) == {}
+
+
+def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> None:
+    """Forty thousand Confirmable messages that nothing answers, within two seconds; then the first is sent again."""
+    (row,) = pcapstat.open(capture(tmp_path / "one.pcap", [(C, coap(CON, GET, 0, b"t"))], "udp", 5683)).messages.rows()
+    count, begun_ns = 40_000, row["time_ns"]
+    rows = [row | {"message_id": number, "token": f"{number:08x}", "time_ns": begun_ns + number * 1000} for number in range(count)]
+    again = rows[0] | {"time_ns": begun_ns + 2 * 10**9}
+    begun_s = time.process_time()
+    (found,) = judge(iter([*rows, again]), [])
+    assert time.process_time() - begun_s < 30
+    assert (found.rule, found.explanation.split()[0]) == ("RFC7252-4.7-nstart", str(count - 1))
+    assert found.explanation.endswith("Message ID 1, 2, 3, 4, 5")
 
 
 def test_every_rule_has_its_captures() -> None:

@@ -18,7 +18,7 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 
 
 LACKING = {"gap", "unparsed", "fragment-missing"}
-"""Notes of sessions that lack messages between others. Where they are missing shows behind the place only: in one direction, messages later."""
+"""Notes of sessions that lack messages between others. That they do shows only behind the place, and in their own direction."""
 LOSSY = {"dropped", "damaged"}
 """Notes of captures that lack frames of any session."""
 

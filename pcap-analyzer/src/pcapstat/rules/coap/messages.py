@@ -121,11 +121,13 @@ def outstanding_are_few(message: Message, state: State) -> str | None:
 
     Without that it may have been given up, by an ICMP error for example (§4.2).
     """
-    awaited = [sent for sent in awaited_by(message, state) if len(sent.overtaken_by) >= NSTART]
-    if not awaited:
-        return None
-    numbers = ", ".join(str(each) for each in awaited[0].overtaken_by[:5])
-    return f"{len(awaited[0].overtaken_by)} Confirmable messages were sent while this one was outstanding: Message ID {numbers}"
+    sender = message["direction"] if again(message, state) is not None else other(message["direction"])
+    for sent in awaited_by(message, state):
+        count, first = state.outstanding[sender].overtaking(sent)
+        if count >= NSTART:
+            numbers = ", ".join(str(each) for each in first)
+            return f"{count} Confirmable messages were sent while this one was outstanding: Message ID {numbers}"
+    return None
 
 
 @rule("RFC7252-4.7-probing", "RFC 7252 §4.7", "warning", "Non-confirmable requests to who does not answer keep to PROBING_RATE (1 byte/s)")

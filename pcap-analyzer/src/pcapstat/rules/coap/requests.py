@@ -32,8 +32,8 @@ def token_is_echoed(message: Message, state: State) -> str | None:
         return None
     is_piggybacked = message["kind"] == "ACK" and (other(message["direction"]), message["message_id"]) in state.sent
     is_judged = is_piggybacked or (state.is_known_since(message) and (message["observe"] is None or message["transport"] == "tcp"))
-    asked = state.tokens.get((other(message["direction"]), message["token"] or ""), 0)
-    return f"no request had the token {message['token']!r}" if is_judged and not asked else None
+    is_asked = (message["token"] or "") in state.tokens[other(message["direction"])]
+    return f"no request had the token {message['token']!r}" if is_judged and not is_asked else None
 
 
 @rule("RFC7252-5.3.2-piggybacked", "RFC 7252 §5.3.2", "error", "a piggybacked response has the token of the request that it acknowledges")

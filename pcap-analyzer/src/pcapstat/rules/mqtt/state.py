@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -27,9 +28,9 @@ class Side:
     publishes: dict[int, str] = field(default_factory=dict)
     """Packet identifiers in use by PUBLISH: "PUBACK", "PUBREC", "PUBREL" or "PUBCOMP" is what comes next."""
     requests: dict[int, str] = field(default_factory=dict)
-    order: dict[int, None] = field(default_factory=dict)
+    order: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Identifiers of QoS 1 and 2 PUBLISH packets that the peer has not acknowledged, in order."""
-    received: dict[int, None] = field(default_factory=dict)
+    received: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Identifiers of PUBREC packets that came and that no PUBREL has answered, in order."""
     used: set[int] = field(default_factory=set)
     """Identifiers of all its PUBLISH packets in this connection."""
