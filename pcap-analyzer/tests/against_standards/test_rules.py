@@ -18,6 +18,7 @@ from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
 from against_standards.quiet_cases import BOTH_WAYS, MISSING, QUIET
 from against_standards.record_cases import DTLS, TLS
+from against_standards.variant_cases import VARIANTS
 from pcapstat.cli.validate import command
 from pcapstat.rules import RULES, judge
 
@@ -104,6 +105,13 @@ def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> 
 def test_every_rule_has_its_captures() -> None:
     """A rule without a case is not tested."""
     assert {rule.id for rule in RULES} == {case[0] for case in CASES} | {*TWO, "MQTT311-3.1.3-8"}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_rule_is_broken_in_another_way(name: str, tmp_path: Path) -> None:
+    """The rule's other cases: this one is found, and nothing else is."""
+    identifier, said, port = VARIANTS[name]
+    assert set(broken(capture(tmp_path / "variant.pcap", said, "tcp", port))) == {identifier}
 
 
 def test_a_client_without_name_and_clean_session_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pcapstat.theory import coap
 GET, DELETE = 1, 4
 EXPERIMENTAL = 65_000
 """Option numbers and Content-Formats from here on are for experiments (RFC 7252 §12.2, §12.3)."""
-RESERVED_CLASSES = {1, 3, 6, 7}
+RESERVED_CLASSES, SIGNALING_CLASS = {1, 3, 6, 7}, 7
+"""Over TCP class 7 is that of signaling (RFC 8323 §5.1)."""
 NAMES = {str(option.number): name for name, option in coap.OPTIONS.items()}
 """By number, as text: the options that have a name."""
 ONCE = frozenset(
@@ -119,9 +120,10 @@ def group_is_asked_without_tag(message: Message, _: State) -> str | None:
 
 @rule("RFC7252-12.1-class", "RFC 7252 §12.1 (§4.2)", "error", "a code is not of a reserved class")
 def code_class_is_known(message: Message, _: State) -> str | None:
-    """Judge codes; class 7 is that of signaling over TCP (RFC 8323 §5.1)."""
+    """Judge codes."""
     code = message["code"] or 0
-    return f"code {code >> 5}.{code & 31:02d}" if message["transport"] == "udp" and code >> 5 in RESERVED_CLASSES else None
+    is_signaling = message["transport"] == "tcp" and code >> 5 == SIGNALING_CLASS
+    return f"code {code >> 5}.{code & 31:02d}" if code >> 5 in RESERVED_CLASSES and not is_signaling else None
 
 
 @rule("RFC7252-12.2-experiment", "RFC 7252 §12.2, §12.3", "note", "option numbers and Content-Formats from 65000 on are for experiments")

@@ -53,10 +53,12 @@ class Side:
 
 @dataclass
 class Subscription:
-    """A topic filter of this connection: the highest QoS it was given, and whether each SUBSCRIBE of it had an identifier."""
+    """A topic filter of this connection: the highest QoS its messages may have, and whether each SUBSCRIBE of it had an identifier."""
 
     qos: int
     has_identifier: bool
+    granted: int | None = None
+    """The highest QoS that a SUBACK gave it."""
 
 
 Name = tuple[str, int, str]
@@ -220,15 +222,25 @@ class State:
         numbers = {value for name, value in told if name == "Subscription Identifier"}
         self.identifiers |= numbers
         for name, qos in given:
-            before = self.subscriptions.get(name, Subscription(0, has_identifier=True))
-            self.subscriptions[name] = Subscription(max(before.qos, qos), before.has_identifier and bool(numbers))
+            subscription = self.subscriptions.setdefault(name, Subscription(0, has_identifier=True))
+            subscription.qos = max(subscription.qos, qos)
+            subscription.has_identifier &= bool(numbers)
 
     def grant(self, message: Message) -> None:
-        """Raise a subscription's QoS where the server granted more than was asked for."""
-        given = self.pending.get(message["message_id"]) or []
+        """Take what the server granted, the most of it where there were several; what waits for an answer counts as it was asked for."""
+        given = self.pending.pop(message["message_id"], None) or []
         for (name, _), code in zip(given, codes(message), strict=False):
-            if code < FAILURE and name in self.subscriptions:
-                self.subscriptions[name].qos = max(self.subscriptions[name].qos, code)
+            subscription = self.subscriptions.get(name)
+            if subscription is not None and code < FAILURE:
+                subscription.granted = max(subscription.granted or 0, code)
+        asked = [each for waiting in self.pending.values() for each in waiting or []]
+        for name in {name for name, _ in given} & self.subscriptions.keys():
+            subscription = self.subscriptions[name]
+            counted = [qos for other, qos in asked if other == name] + [each for each in [subscription.granted] if each is not None]
+            if counted:
+                subscription.qos = max(counted)
+            else:
+                del self.subscriptions[name]
 
     def connect(self, message: Message) -> None:
         """Learn what the client announces."""
