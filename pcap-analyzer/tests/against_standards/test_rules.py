@@ -13,10 +13,10 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import CON, GET, C, Said, capture, coap, packets, two_connections
+from against_standards.building import CON, GET, NON, C, Said, capture, coap, mqtt, packets, publish, subscribe, two_connections
 from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
-from against_standards.quiet_cases import BOTH_WAYS, MISSING, QUIET
+from against_standards.quiet_cases import BOTH_WAYS, MISSING, OPEN, QUIET
 from against_standards.record_cases import DTLS, TLS
 from against_standards.variant_cases import VARIANTS
 from pcapstat.cli.validate import command
@@ -102,6 +102,18 @@ def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> 
     assert found.explanation.endswith("Message ID 1, 2, 3, 4, 5")
 
 
+def test_messages_are_forgotten_when_their_identifiers_are_free(tmp_path: Path) -> None:
+    """Twenty thousand requests, one a second: those of the last 494 s (twice EXCHANGE_LIFETIME) are kept, and as many again at most."""
+    from pcapstat.rules.coap.state import State
+
+    (row,) = pcapstat.open(capture(tmp_path / "one.pcap", [(C, coap(NON, GET, 0, b"t"))], "udp", 5683)).messages.rows()
+    state = State()
+    for number in range(20_000):
+        state.take(row | {"message_id": number, "time_ns": row["time_ns"] + number * 10**9})
+    assert 494 <= len(state.sent) <= 2 * 494
+    assert ("c2s", 19_506) in state.sent
+
+
 def test_every_rule_has_its_captures() -> None:
     """A rule without a case is not tested."""
     assert {rule.id for rule in RULES} == {case[0] for case in CASES} | {*TWO, "MQTT311-3.1.3-8"}
@@ -164,6 +176,19 @@ def test_the_command_fails_where_it_is_told_to(tmp_path: Path) -> None:
     run(command, [path, "--format", "junit", "-O", str(suite)], standalone_mode=False)
     root = ET.parse(suite).getroot()
     assert (root.get("tests"), root.get("failures")) == (str(len(RULES)), "1")
+
+
+def test_sizes_are_not_told_of_what_columns_do_not_tell(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, and a filter with a line feed: neither is larger or smaller than specified; U+0085 is text as any other."""
+    from pcapstat.rules.sizes import sizes
+
+    strange = mqtt(8, b"\0\1\0" + b"\0\2\xff\xfe" + b"\1", 2)
+    said: Said = [*OPEN, (C, strange), (C, subscribe(2, "a", "b\n")), (C, subscribe(3, "a\x85b")), (C, publish())]
+    rows = list(sizes(pcapstat.open(capture(tmp_path / "mqtt.pcap", said, "tcp", 1883)).messages.rows()))
+    assert [row.specified for row in rows[2:]] == [None, None, len(subscribe(3, "a\x85b")), len(publish())]
+    query = coap(CON, GET, 1, b"t", [(15, b"=\xd4")])
+    (row,) = sizes(pcapstat.open(capture(tmp_path / "coap.pcap", [(C, query)], "udp", 5683)).messages.rows())
+    assert (row.observed, row.specified) == (len(query), None)
 
 
 def test_observed_sizes_are_the_specified_ones() -> None:

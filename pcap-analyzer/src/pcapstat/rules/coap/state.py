@@ -13,10 +13,11 @@ from pcapstat.theory import coap
 
 RULES, rule = collector("coap")
 ACK_TIMEOUT_S, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 4, 1, 1
-VALID = 67
 EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
 """RFC 7252 §4.8: the defaults."""
-SECOND_NS = 10**9
+SECOND_NS, VALID = 10**9, 67
+KEPT_NS, SWEEP_LEAST = 2 * EXCHANGE_LIFETIME_NS, 512
+"""How long messages are kept: longer than any answer takes; and how many are kept in any case."""
 MESSAGE_IDS, SHOWN = 2**16, 5
 """How many Message IDs there are, and how many of them an explanation names."""
 Options = tuple[tuple[str, str], ...]
@@ -134,6 +135,8 @@ class State:
     heard: set[str] = field(default_factory=set)
     """Directions that the capture has messages of: it may hold one only."""
     first_ns: int | None = None
+    sweep_at: int = SWEEP_LEAST
+    """How many messages are kept before those are looked for that can be forgotten."""
     is_whole: bool = True
 
     def lose(self) -> None:
@@ -165,6 +168,8 @@ class State:
             before.times_ns.append(message["time_ns"])
             self.outstanding[message["direction"]].see(before)
             return
+        if len(self.sent) >= self.sweep_at:
+            self.sweep(message["time_ns"])
         self.sent[key] = sent_of(message)
         outstanding = self.outstanding[message["direction"]]
         outstanding.end(message["message_id"])
@@ -173,6 +178,11 @@ class State:
         elif is_request(message) and message["no_response"] is None and not is_group(message):
             probe = self.probes.setdefault(message["direction"], Probe(message["time_ns"], 0))
             probe.count += own_bytes(message)
+
+    def sweep(self, now_ns: int) -> None:
+        """Forget messages whose Message IDs have long been free, so that memory is that of the last minutes."""
+        self.sent = {key: sent for key, sent in self.sent.items() if now_ns - sent.times_ns[-1] < KEPT_NS}
+        self.sweep_at = max(SWEEP_LEAST, 2 * len(self.sent))
 
     def take_answer(self, message: Message) -> None:
         """Follow an Acknowledgement or Reset."""
