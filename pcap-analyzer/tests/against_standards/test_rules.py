@@ -75,6 +75,16 @@ def test_what_frames_are_missing_of_gives_no_alarm(name: str, tmp_path: Path) ->
     assert broken(path) == {}
 
 
+def test_frames_in_another_order_give_no_alarm(tmp_path: Path) -> None:
+    """A PUBACK that was captured before its PUBLISH, and is stamped behind it."""
+    from scapy.utils import wrpcap
+
+    frames = packets(BOTH_WAYS["MQTT"][0], "tcp", 1883)
+    path = tmp_path / "order.pcap"
+    wrpcap(str(path), [*frames[:7], frames[8], frames[7], *frames[9:]])
+    assert broken(path) == {}
+
+
 @pytest.mark.parametrize("first", [0, 6])
 @pytest.mark.parametrize("from_client", [True, False])
 @pytest.mark.parametrize("name", BOTH_WAYS)

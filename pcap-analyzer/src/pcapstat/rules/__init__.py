@@ -19,8 +19,8 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 
 LACKING = {"gap", "unparsed", "fragment-missing"}
 """Notes of sessions that lack messages between others. That they do shows only behind the place, and in their own direction."""
-LOSSY = {"dropped", "damaged"}
-"""Notes of captures that lack frames of any session."""
+DOUBTFUL = {"dropped", "damaged", "time-backwards"}
+"""Notes of captures that lack frames of any session, or have them in another order than they went in."""
 
 
 def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
@@ -34,7 +34,7 @@ def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Itera
     told = [(note["note"], note["session"]) for note in notes]
     cut = {session for note, session in told if note == "mid-stream"}
     lacking = {session for note, session in told if note in LACKING}
-    is_lossy = any(note in LOSSY for note, _ in told)
+    is_doubtful = any(note in DOUBTFUL for note, _ in told)
     states: dict[tuple[int, str], Any] = {}
     memories = {protocol: module.remember() for protocol, module in PROTOCOLS.items()}
     for message in messages:
@@ -46,7 +46,7 @@ def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Itera
             continue
         if (session, protocol) not in states:
             states[session, protocol] = module.begin(session not in cut, memories[protocol])
-            if is_lossy or session in lacking:
+            if is_doubtful or session in lacking:
                 states[session, protocol].lose()
         state = states[session, protocol]
         if message["malformed"] or message["is_after_gap"]:
