@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import Said, capture, two_connections
+from against_standards.building import CON, GET, NON, C, Said, capture, coap, mqtt, packets, publish, subscribe, two_connections
 from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
+from against_standards.quiet_cases import BOTH_WAYS, MISSING, OPEN, QUIET
 from against_standards.record_cases import DTLS, TLS
+from against_standards.variant_cases import VARIANTS
 from pcapstat.cli.validate import command
 from pcapstat.rules import RULES, judge
 
@@ -54,9 +57,83 @@ def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: s
     assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
 
 
+@pytest.mark.parametrize("name", QUIET)
+def test_what_the_standards_allow_gives_no_alarm(name: str, tmp_path: Path) -> None:
+    """Conversations that look like violations."""
+    assert broken(capture(tmp_path / "quiet.pcap", *QUIET[name])) == {}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_frames_are_missing_of_gives_no_alarm(name: str, tmp_path: Path) -> None:
+    """A gap is seen behind it, in the other direction perhaps; the answer that is not there was in it."""
+    from scapy.utils import wrpcap
+
+    said, missing = MISSING[name]
+    assert broken(capture(tmp_path / "whole.pcap", said, "tcp", 1883)) == {}
+    path = tmp_path / "missing.pcap"
+    wrpcap(str(path), [frame for place, frame in enumerate(packets(said, "tcp", 1883), -3) if place not in missing])
+    assert broken(path) == {}
+
+
+def test_frames_in_another_order_give_no_alarm(tmp_path: Path) -> None:
+    """A PUBACK that was captured before its PUBLISH, and is stamped behind it."""
+    from scapy.utils import wrpcap
+
+    frames = packets(BOTH_WAYS["MQTT"][0], "tcp", 1883)
+    path = tmp_path / "order.pcap"
+    wrpcap(str(path), [*frames[:7], frames[8], frames[7], *frames[9:]])
+    assert broken(path) == {}
+
+
+@pytest.mark.parametrize("first", [0, 6])
+@pytest.mark.parametrize("from_client", [True, False])
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_a_capture_of_one_direction_gives_no_alarm(name: str, from_client: bool, first: int, tmp_path: Path) -> None:
+    """What the other direction said is not in it, from the opening on or from the middle."""
+    from scapy.layers.inet import IP
+    from scapy.utils import wrpcap
+
+    frames = packets(*BOTH_WAYS[name])
+    path = tmp_path / "one.pcap"
+    wrpcap(str(path), [frame for frame in frames[first:] if (frame[IP].src == frames[0][IP].src) == from_client])
+    assert broken(path) == {}
+
+
+def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> None:
+    """Forty thousand Confirmable messages that nothing answers, within two seconds; then the first is sent again."""
+    (row,) = pcapstat.open(capture(tmp_path / "one.pcap", [(C, coap(CON, GET, 0, b"t"))], "udp", 5683)).messages.rows()
+    count, begun_ns = 40_000, row["time_ns"]
+    rows = [row | {"message_id": number, "token": f"{number:08x}", "time_ns": begun_ns + number * 1000} for number in range(count)]
+    again = rows[0] | {"time_ns": begun_ns + 2 * 10**9}
+    begun_s = time.process_time()
+    (found,) = judge(iter([*rows, again]), [])
+    assert time.process_time() - begun_s < 30
+    assert (found.rule, found.explanation.split()[0]) == ("RFC7252-4.7-nstart", str(count - 1))
+    assert found.explanation.endswith("Message ID 1, 2, 3, 4, 5")
+
+
+def test_messages_are_forgotten_when_their_identifiers_are_free(tmp_path: Path) -> None:
+    """Twenty thousand requests, one a second: those of the last 494 s (twice EXCHANGE_LIFETIME) are kept, and as many again at most."""
+    from pcapstat.rules.coap.state import State
+
+    (row,) = pcapstat.open(capture(tmp_path / "one.pcap", [(C, coap(NON, GET, 0, b"t"))], "udp", 5683)).messages.rows()
+    state = State()
+    for number in range(20_000):
+        state.take(row | {"message_id": number, "time_ns": row["time_ns"] + number * 10**9})
+    assert 494 <= len(state.sent) <= 2 * 494
+    assert ("c2s", 19_506) in state.sent
+
+
 def test_every_rule_has_its_captures() -> None:
     """A rule without a case is not tested."""
     assert {rule.id for rule in RULES} == {case[0] for case in CASES} | {*TWO, "MQTT311-3.1.3-8"}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_rule_is_broken_in_another_way(name: str, tmp_path: Path) -> None:
+    """The rule's other cases: this one is found, and nothing else is."""
+    identifier, said, port = VARIANTS[name]
+    assert set(broken(capture(tmp_path / "variant.pcap", said, "tcp", port))) == {identifier}
 
 
 def test_a_client_without_name_and_clean_session_is_refused(tmp_path: Path) -> None:
@@ -109,6 +186,19 @@ def test_the_command_fails_where_it_is_told_to(tmp_path: Path) -> None:
     run(command, [path, "--format", "junit", "-O", str(suite)], standalone_mode=False)
     root = ET.parse(suite).getroot()
     assert (root.get("tests"), root.get("failures")) == (str(len(RULES)), "1")
+
+
+def test_sizes_are_not_told_of_what_columns_do_not_tell(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, and a filter with a line feed: neither is larger or smaller than specified; U+0085 is text as any other."""
+    from pcapstat.rules.sizes import sizes
+
+    strange = mqtt(8, b"\0\1\0" + b"\0\2\xff\xfe" + b"\1", 2)
+    said: Said = [*OPEN, (C, strange), (C, subscribe(2, "a", "b\n")), (C, subscribe(3, "a\x85b")), (C, publish())]
+    rows = list(sizes(pcapstat.open(capture(tmp_path / "mqtt.pcap", said, "tcp", 1883)).messages.rows()))
+    assert [row.specified for row in rows[2:]] == [None, None, len(subscribe(3, "a\x85b")), len(publish())]
+    query = coap(CON, GET, 1, b"t", [(15, b"=\xd4")])
+    (row,) = sizes(pcapstat.open(capture(tmp_path / "coap.pcap", [(C, query)], "udp", 5683)).messages.rows())
+    assert (row.observed, row.specified) == (len(query), None)
 
 
 def test_observed_sizes_are_the_specified_ones() -> None:

@@ -17,10 +17,10 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 """All rules."""
 
 
-PARTLY_SEEN = {"mid-stream", "unparsed", "fragment-missing"}
-"""Notes of sessions whose messages are not all in the table, though no gap is."""
-LOSSY = {"dropped", "damaged"}
-"""Notes of captures that lack frames of any session."""
+LACKING = {"gap", "unparsed", "fragment-missing"}
+"""Notes of sessions that lack messages between others. That they do shows only behind the place, and in their own direction."""
+DOUBTFUL = {"dropped", "damaged", "time-backwards"}
+"""Notes of captures that lack frames of any session, or have them in another order than they went in."""
 
 
 def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
@@ -32,8 +32,9 @@ def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
 def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
     """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged."""
     told = [(note["note"], note["session"]) for note in notes]
-    partly_seen = {session for note, session in told if note in PARTLY_SEEN}
-    is_lossy = any(note in LOSSY for note, _ in told)
+    cut = {session for note, session in told if note == "mid-stream"}
+    lacking = {session for note, session in told if note in LACKING}
+    is_doubtful = any(note in DOUBTFUL for note, _ in told)
     states: dict[tuple[int, str], Any] = {}
     memories = {protocol: module.remember() for protocol, module in PROTOCOLS.items()}
     for message in messages:
@@ -44,11 +45,14 @@ def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Itera
         if module is None:
             continue
         if (session, protocol) not in states:
-            states[session, protocol] = module.begin(not is_lossy and session not in partly_seen, memories[protocol])
+            states[session, protocol] = module.begin(session not in cut, memories[protocol])
+            if is_doubtful or session in lacking:
+                states[session, protocol].lose()
         state = states[session, protocol]
+        if message["malformed"] or message["is_after_gap"]:
+            # what it said, or what was before it, is not known
+            state.lose()
         if message["malformed"]:
-            # what it said is not known, so that the connection is not known whole any more
-            state.is_whole = False
             continue
         for rule in module.RULES:
             explanation = rule.check(message, state)

@@ -27,10 +27,13 @@ class State:
     cipher_suite: str | None = None
     numbers: dict[tuple[str, int, int], tuple[Any, ...]] = field(default_factory=dict)
 
+    def lose(self) -> None:
+        """Take note that records are missing."""
+        self.is_whole = False
+
     def take(self, message: Message) -> None:
         """Learn from a record that was judged."""
         direction = message["direction"]
-        self.is_whole &= not message["is_after_gap"]
         self.heard.add(direction)
         self.cipher_suite = message["cipher_suite"] or self.cipher_suite
         if (message["alert"] or "").startswith("fatal"):
@@ -41,6 +44,7 @@ class State:
             self.protected.add(direction)
         if may_begin_anew(message):
             self.numbers.clear()
+            self.fatal_from = None
         number = number_of(message)
         if number is not None:
             self.numbers.setdefault(number, content_of(message))
@@ -48,7 +52,7 @@ class State:
 
 def may_begin_anew(message: Message) -> bool:
     """Whether a client may begin another handshake with it (RFC 6347 §4.2.8), and count from 0 again."""
-    is_hello = (message["handshake_types"] or "").startswith("Client Hello")
+    is_hello = message["protocol"] == "dtls" and (message["handshake_types"] or "").startswith("Client Hello")
     return is_hello and not message["epoch"] and not message["message_id"]
 
 
@@ -71,8 +75,8 @@ def is_old_suite(suite: str | None) -> bool:
 
 @rule("RFC8446-6.2-alert", "RFC 8446 §6.2, RFC 5246 §7.2.2", "error", "behind a fatal alert its sender sends nothing but alerts")
 def fatal_alert_is_last(message: Message, state: State) -> str | None:
-    """Judge what comes behind a fatal alert."""
-    is_behind = state.fatal_from == message["direction"] and message["kind"] != "Alert"
+    """Judge what comes behind a fatal alert; over UDP another connection may begin between the same ports."""
+    is_behind = state.fatal_from == message["direction"] and message["kind"] != "Alert" and not may_begin_anew(message)
     return f"{message['kind']} behind a fatal alert" if is_behind else None
 
 
@@ -88,7 +92,7 @@ def hello_goes_first(message: Message, state: State) -> str | None:
     """Judge the first record over TCP, where the client sends it."""
     is_first = message["direction"] == "c2s" and not state.heard and message["transport"] == "tcp" and state.is_whole
     is_right = (message["handshake_types"] or "").startswith("Client Hello") or message["kind"] == "Alert"
-    return f"{message['kind']} first" if is_first and not is_right and not message["is_after_gap"] else None
+    return f"{message['kind']} first" if is_first and not is_right else None
 
 
 @rule("RFC8996-2-version", "RFC 8996 §2, RFC 7568 §3", "error", "TLS 1.0, TLS 1.1, DTLS 1.0 and SSL 3.0 are not negotiated")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pcapstat.errors import UsageError
+from pcapstat.rules.mqtt.state import REQUESTS, filters
 from pcapstat.rules.rule import Message
 from pcapstat.theory import coap, mqtt
 
@@ -40,6 +41,9 @@ def sizes(messages: Iterator[Message]) -> Iterator[Sizes]:
         if message["protocol"] in {"coap", "mqtt"} and not message["malformed"] and not message["is_truncated"]:
             observed = observed_bytes(message)
             specified, minimal = by_standard(message)
+            if specified is not None and specified > observed:
+                # the columns stand for other bytes than the message has: U+FFFD for what is no text, say
+                specified = minimal = None
             kind = f"{message['kind']} {message['variant']}".strip()
             yield Sizes(message["file"] or "", message["session"], message["frame"], kind, observed, specified, minimal)
 
@@ -80,8 +84,9 @@ def of_mqtt(message: Message) -> tuple[int | None, int | None]:
     if kind == "CONNECT" or kind not in mqtt.PACKETS:
         return None, None
     codes = [code for code in (message["reason_codes"] or "").split(",") if code]
-    filters = (message["topic_filters"] or "").splitlines()
-    names = [line.rsplit(" QoS ", 1)[0] if kind == "SUBSCRIBE" else line for line in filters]
+    given = filters(message) if kind in REQUESTS else []
+    if given is None:
+        return None, None
 
     def packed(has_reason_code: bool) -> int:
         packet = mqtt.Packet(
@@ -91,7 +96,7 @@ def of_mqtt(message: Message) -> tuple[int | None, int | None]:
             topic_bytes=message["topic_name_bytes"] or 0,
             qos=message["qos"] or 0,
             payload_bytes=message["payload_bytes"],
-            filters_bytes=[len(name.encode()) for name in names],
+            filters_bytes=[len(name.encode()) for name, _ in given],
             has_reason_code=has_reason_code,
             reason_codes=len(codes),
         )

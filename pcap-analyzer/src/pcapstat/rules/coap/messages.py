@@ -121,11 +121,13 @@ def outstanding_are_few(message: Message, state: State) -> str | None:
 
     Without that it may have been given up, by an ICMP error for example (§4.2).
     """
-    awaited = [sent for sent in awaited_by(message, state) if len(sent.overtaken_by) >= NSTART]
-    if not awaited:
-        return None
-    numbers = ", ".join(str(each) for each in awaited[0].overtaken_by[:5])
-    return f"{len(awaited[0].overtaken_by)} Confirmable messages were sent while this one was outstanding: Message ID {numbers}"
+    sender = message["direction"] if again(message, state) is not None else other(message["direction"])
+    for sent in awaited_by(message, state):
+        count, first = state.outstanding[sender].overtaking(sent)
+        if count >= NSTART:
+            numbers = ", ".join(str(each) for each in first)
+            return f"{count} Confirmable messages were sent while this one was outstanding: Message ID {numbers}"
+    return None
 
 
 @rule("RFC7252-4.7-probing", "RFC 7252 §4.7", "warning", "Non-confirmable requests to who does not answer keep to PROBING_RATE (1 byte/s)")
@@ -133,7 +135,7 @@ def probing_is_slow(message: Message, state: State) -> str | None:
     """Judge a further request; while the one before is awaited still, NSTART forbids it as well."""
     probe = state.probes.get(message["direction"])
     is_judged = message["kind"] == "NON" and is_request(message) and message["no_response"] is None and not is_group(message)
-    if probe is None or not is_judged:
+    if probe is None or not is_judged or not state.is_whole:
         return None
     since_s = (message["time_ns"] - probe.since_ns) / SECOND_NS
     is_fast = probe.count > since_s * PROBING_RATE

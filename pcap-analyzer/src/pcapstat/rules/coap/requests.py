@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pcapstat.rules.coap.state import State, is_group, is_request, is_response, names, options, other, rule
+from pcapstat.rules.coap.state import VALID, State, is_group, is_request, is_response, names, options, other, rule
 from pcapstat.rules.rule import Message
 from pcapstat.theory import coap
 
-GET, DELETE, VALID = 1, 4, 67
+GET, DELETE = 1, 4
 EXPERIMENTAL = 65_000
 """Option numbers and Content-Formats from here on are for experiments (RFC 7252 §12.2, §12.3)."""
-RESERVED_CLASSES = {1, 3, 6, 7}
+RESERVED_CLASSES, SIGNALING_CLASS = {1, 3, 6, 7}, 7
+"""Over TCP class 7 is that of signaling (RFC 8323 §5.1)."""
+NAMES = {str(option.number): name for name, option in coap.OPTIONS.items()}
+"""By number, as text: the options that have a name."""
 ONCE = frozenset(
     {
         *("Uri-Host", "Uri-Port", "Content-Format", "Max-Age", "Accept", "Size1", "Proxy-Uri", "Proxy-Scheme", "If-None-Match"),
@@ -30,8 +33,8 @@ def token_is_echoed(message: Message, state: State) -> str | None:
         return None
     is_piggybacked = message["kind"] == "ACK" and (other(message["direction"]), message["message_id"]) in state.sent
     is_judged = is_piggybacked or (state.is_known_since(message) and (message["observe"] is None or message["transport"] == "tcp"))
-    asked = state.tokens.get((other(message["direction"]), message["token"] or ""), 0)
-    return f"no request had the token {message['token']!r}" if is_judged and not asked else None
+    is_asked = (message["token"] or "") in state.tokens[other(message["direction"])]
+    return f"no request had the token {message['token']!r}" if is_judged and not is_asked else None
 
 
 @rule("RFC7252-5.3.2-piggybacked", "RFC 7252 §5.3.2", "error", "a piggybacked response has the token of the request that it acknowledges")
@@ -83,8 +86,7 @@ def valid_has_a_tag(message: Message, _: State) -> str | None:
 )
 def option_length_is_allowed(message: Message, _: State) -> str | None:
     """Judge options with a number that has a name: the decoder leaves the name out where the length is wrong."""
-    numbers = {str(option.number): name for name, option in coap.OPTIONS.items()}
-    broken = [f"{numbers[name]} of {len(value) // 2} bytes" for name, value in options(message) if name in numbers]
+    broken = [f"{NAMES[name]} of {len(value) // 2} bytes" for name, value in options(message) if name in NAMES]
     return ", ".join(broken) or None
 
 
@@ -118,9 +120,10 @@ def group_is_asked_without_tag(message: Message, _: State) -> str | None:
 
 @rule("RFC7252-12.1-class", "RFC 7252 §12.1 (§4.2)", "error", "a code is not of a reserved class")
 def code_class_is_known(message: Message, _: State) -> str | None:
-    """Judge codes; class 7 is that of signaling over TCP (RFC 8323 §5.1)."""
+    """Judge codes."""
     code = message["code"] or 0
-    return f"code {code >> 5}.{code & 31:02d}" if message["transport"] == "udp" and code >> 5 in RESERVED_CLASSES else None
+    is_signaling = message["transport"] == "tcp" and code >> 5 == SIGNALING_CLASS
+    return f"code {code >> 5}.{code & 31:02d}" if code >> 5 in RESERVED_CLASSES and not is_signaling else None
 
 
 @rule("RFC7252-12.2-experiment", "RFC 7252 §12.2, §12.3", "note", "option numbers and Content-Formats from 65000 on are for experiments")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from pcapstat.errors import PcapstatError
 from pcapstat.rules.rule import Message, collector
@@ -14,18 +15,23 @@ RULES, rule = collector("coap")
 ACK_TIMEOUT_S, MAX_RETRANSMIT, NSTART, PROBING_RATE = 2, 4, 1, 1
 EXCHANGE_LIFETIME_NS, MAX_TRANSMIT_SPAN_S = 247 * 10**9, 45
 """RFC 7252 §4.8: the defaults."""
-SECOND_NS = 10**9
+SECOND_NS, VALID = 10**9, 67
+KEPT_NS, SWEEP_LEAST = 2 * EXCHANGE_LIFETIME_NS, 512
+"""How long messages are kept: longer than any answer takes; and how many are kept in any case."""
+MESSAGE_IDS, SHOWN = 2**16, 5
+"""How many Message IDs there are, and how many of them an explanation names."""
 Options = tuple[tuple[str, str], ...]
 
 
-@dataclass
+@dataclass(slots=True)
 class Sent:
     """A message with a Message ID of its sender's: when it was sent, and how it was answered."""
 
     kind: str
     code: int
     token: str
-    content: tuple[Any, ...]
+    content: int
+    """A hash of what tells it from another message with its Message ID."""
     times_ns: list[int]
     block1_num: int | None
     block2: tuple[int, int] | None
@@ -33,10 +39,63 @@ class Sent:
     is_notification: bool
     subject: tuple[str | None, str | None]
     """Path and query."""
-    overtaken_by: list[int] = field(default_factory=list)
-    """Message IDs of Confirmable messages that were sent while this one waited, within ACK_TIMEOUT."""
+    since: int = 0
+    """How many Confirmable messages its sender had sent when it was last seen to wait for an answer."""
+    is_waiting: bool = False
     is_answered: bool = False
     has_empty_answer: bool = False
+
+
+@dataclass
+class Outstanding:
+    """Confirmable messages of one side: those that wait for an answer, and when all were sent for the first time."""
+
+    waiting: OrderedDict[int, Sent] = field(default_factory=OrderedDict)
+    """By Message ID, in order."""
+    asking: dict[str, dict[int, Sent]] = field(default_factory=dict)
+    """By token and Message ID: the requests among them."""
+    times_ns: list[int] = field(default_factory=list)
+    message_ids: list[int] = field(default_factory=list)
+    """Of the last messages, in order; `forgotten` were sent before them."""
+    forgotten: int = 0
+
+    def put(self, message: Message, sent: Sent) -> None:
+        """Take a new message; what waits for longer than EXCHANGE_LIFETIME was given up."""
+        while self.waiting and not is_within_lifetime(next(iter(self.waiting.values())), message):
+            self.end(next(iter(self.waiting)))
+        if len(self.times_ns) == 2 * MESSAGE_IDS:
+            del self.times_ns[:MESSAGE_IDS], self.message_ids[:MESSAGE_IDS]
+            self.forgotten += MESSAGE_IDS
+        self.times_ns.append(message["time_ns"])
+        self.message_ids.append(message["message_id"])
+        self.waiting[message["message_id"]] = sent
+        sent.is_waiting = True
+        self.see(sent)
+        if 0 < sent.code < 32:
+            self.asking.setdefault(sent.token, {})[message["message_id"]] = sent
+
+    def see(self, sent: Sent) -> None:
+        """Take note that a message is seen to wait."""
+        sent.since = self.forgotten + len(self.times_ns)
+
+    def end(self, message_id: int) -> None:
+        """Take a message out of those that wait."""
+        sent = self.waiting.pop(message_id, None)
+        if sent is None:
+            return
+        sent.is_waiting = False
+        asking = self.asking.get(sent.token, {})
+        asking.pop(message_id, None)
+        if not asking:
+            self.asking.pop(sent.token, None)
+
+    def overtaking(self, sent: Sent) -> tuple[int, list[int]]:
+        """Return how many others were sent while a message waited, within ACK_TIMEOUT, and the Message IDs of the first of them."""
+        if not sent.is_waiting:
+            return 0, []
+        first = max(0, sent.since - self.forgotten)
+        end = bisect_left(self.times_ns, sent.times_ns[-1] + ACK_TIMEOUT_S * SECOND_NS, first)
+        return end - first, self.message_ids[first : min(end, first + SHOWN)]
 
 
 @dataclass
@@ -53,11 +112,11 @@ class State:
 
     sent: dict[tuple[str, int], Sent] = field(default_factory=dict)
     """By direction and Message ID: the last message of each."""
-    waiting: dict[str, dict[int, Sent]] = field(default_factory=lambda: {"c2s": {}, "s2c": {}})
-    """By direction and Message ID: Confirmable messages that wait for an answer."""
+    outstanding: dict[str, Outstanding] = field(default_factory=lambda: {"c2s": Outstanding(), "s2c": Outstanding()})
+    """By direction."""
     probes: dict[str, Probe] = field(default_factory=dict)
-    tokens: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By the requester's direction and token: how many requests used it."""
+    tokens: dict[str, set[str]] = field(default_factory=lambda: {"c2s": set(), "s2c": set()})
+    """By the requester's direction: the tokens of all requests."""
     observed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By token: the last notification's Observe value and time."""
     formats: dict[str, int | None] = field(default_factory=dict)
@@ -73,15 +132,20 @@ class State:
     has_settings: set[str] = field(default_factory=set)
     """Directions that a CSM went in."""
     aborted: set[str] = field(default_factory=set)
+    heard: set[str] = field(default_factory=set)
+    """Directions that the capture has messages of: it may hold one only."""
     first_ns: int | None = None
+    sweep_at: int = SWEEP_LEAST
+    """How many messages are kept before those are looked for that can be forgotten."""
     is_whole: bool = True
+
+    def lose(self) -> None:
+        """Take note that messages are missing."""
+        self.is_whole = False
 
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
-        for sent in awaited_by(message, self):
-            sent.overtaken_by.clear()
-        if message["is_after_gap"]:
-            self.is_whole = False
+        self.heard.add(message["direction"])
         if self.first_ns is None:
             self.first_ns = message["time_ns"]
         self.probes.pop(other(message["direction"]), None)
@@ -102,28 +166,28 @@ class State:
         before = self.sent.get(key)
         if before is not None and is_same(before, message) and is_within_lifetime(before, message):
             before.times_ns.append(message["time_ns"])
+            self.outstanding[message["direction"]].see(before)
             return
+        if len(self.sent) >= self.sweep_at:
+            self.sweep(message["time_ns"])
         self.sent[key] = sent_of(message)
-        self.waiting[message["direction"]].pop(message["message_id"], None)
+        outstanding = self.outstanding[message["direction"]]
+        outstanding.end(message["message_id"])
         if message["kind"] == "CON":
-            self.overtake(message)
-            self.waiting[message["direction"]][message["message_id"]] = self.sent[key]
+            outstanding.put(message, self.sent[key])
         elif is_request(message) and message["no_response"] is None and not is_group(message):
             probe = self.probes.setdefault(message["direction"], Probe(message["time_ns"], 0))
             probe.count += own_bytes(message)
 
-    def overtake(self, message: Message) -> None:
-        """Note with the Confirmable messages that wait that another one is sent."""
-        for message_id, sent in list(self.waiting[message["direction"]].items()):
-            if message["time_ns"] - sent.times_ns[-1] < ACK_TIMEOUT_S * SECOND_NS:
-                sent.overtaken_by.append(message["message_id"])
-            elif not is_within_lifetime(sent, message):
-                del self.waiting[message["direction"]][message_id]
+    def sweep(self, now_ns: int) -> None:
+        """Forget messages whose Message IDs have long been free, so that memory is that of the last minutes."""
+        self.sent = {key: sent for key, sent in self.sent.items() if now_ns - sent.times_ns[-1] < KEPT_NS}
+        self.sweep_at = max(SWEEP_LEAST, 2 * len(self.sent))
 
     def take_answer(self, message: Message) -> None:
         """Follow an Acknowledgement or Reset."""
         answered = self.sent.get((other(message["direction"]), message["message_id"]))
-        self.waiting[other(message["direction"])].pop(message["message_id"], None)
+        self.outstanding[other(message["direction"])].end(message["message_id"])
         if answered is None:
             return
         answered.is_answered = True
@@ -149,8 +213,7 @@ class State:
     def take_request(self, message: Message) -> None:
         """Follow a request: its token, and what it registers."""
         token = message["token"] or ""
-        asked = (message["direction"], token)
-        self.tokens[asked] = self.tokens.get(asked, 0) + 1
+        self.tokens[message["direction"]].add(token)
         if message["observe"] == 0 and not message["is_retransmission"]:
             self.observed.pop(token, None)
             self.formats.pop(token, None)
@@ -160,19 +223,28 @@ class State:
     def take_response(self, message: Message) -> None:
         """Follow a response: what it ends, and the notification that it is."""
         token = message["token"] or ""
-        for message_id, request in list(self.waiting[other(message["direction"])].items()):
-            if request.token == token and 0 < request.code < 32:
-                del self.waiting[other(message["direction"])][message_id]
+        requester = self.outstanding[other(message["direction"])]
+        for message_id in list(requester.asking.get(token, ())):
+            requester.end(message_id)
+        if not is_notification(message):
+            return
         if message["kind"] == "CON" or token not in self.confirmed_ns:
             self.confirmed_ns[token] = message["time_ns"]
-        if is_notification(message) and not message["is_retransmission"]:
+        if not message["is_retransmission"]:
             self.observed[token] = (message["observe"], message["time_ns"])
-            self.formats.setdefault(token, message["content_format"])
+            if message["code"] != VALID:
+                self.formats.setdefault(token, message["content_format"])
 
     def is_known_since(self, message: Message) -> bool:
         """Whether the capture shows all that a message may answer: over UDP what was sent within EXCHANGE_LIFETIME before it."""
+        if not self.knows_peer(message):
+            return False
         is_long = self.first_ns is not None and message["time_ns"] - self.first_ns > EXCHANGE_LIFETIME_NS
-        return self.is_whole and (message["transport"] == "tcp" or is_long)
+        return message["transport"] == "tcp" or is_long
+
+    def knows_peer(self, message: Message) -> bool:
+        """Whether the capture has what the receiver of a message sends, without a gap."""
+        return self.is_whole and other(message["direction"]) in self.heard
 
 
 def again(message: Message, state: State) -> Sent | None:
@@ -185,14 +257,13 @@ def again(message: Message, state: State) -> Sent | None:
 
 def awaited_by(message: Message, state: State) -> list[Sent]:
     """Return the Confirmable messages that a message shows to be outstanding: that it answers, or is another transmission of."""
-    peers = state.waiting[other(message["direction"])]
+    peers = state.outstanding[other(message["direction"])]
     if message["kind"] in {"ACK", "RST"}:
-        return [peers[message["message_id"]]] if message["message_id"] in peers else []
+        return [peers.waiting[message["message_id"]]] if message["message_id"] in peers.waiting else []
     before = again(message, state)
     if before is not None:
         return [] if before.is_answered else [before]
-    token = message["token"] or ""
-    return [sent for sent in peers.values() if sent.token == token and 0 < sent.code < 32] if is_response(message) else []
+    return list(peers.asking.get(message["token"] or "", {}).values()) if is_response(message) else []
 
 
 def sent_of(message: Message) -> Sent:
@@ -255,9 +326,9 @@ def is_group(message: Message) -> bool:
     return bool(address.startswith("ff") or (first.isdigit() and 224 <= int(first) < 240))
 
 
-def content_of(message: Message) -> tuple[Any, ...]:
-    """Return what tells a message from another one with its Message ID."""
-    return (message["kind"], message["code"], message["token"], message["options"], message["payload_hash"])
+def content_of(message: Message) -> int:
+    """Return a hash of what tells a message from another one with its Message ID."""
+    return hash((message["kind"], message["code"], message["token"], message["options"], message["payload_hash"]))
 
 
 def is_same(before: Sent, message: Message) -> bool:

@@ -17,7 +17,7 @@ def settings_go_first(message: Message, state: State) -> str | None:
 def pong_answers_a_ping(message: Message, state: State) -> str | None:
     """Judge Pong."""
     token = message["token"] or ""
-    is_broken = message["kind"] == "Pong" and state.is_whole and token not in state.pings[other(message["direction"])]
+    is_broken = message["kind"] == "Pong" and state.knows_peer(message) and token not in state.pings[other(message["direction"])]
     return f"Pong with token {token!r}, which no Ping had" if is_broken else None
 
 

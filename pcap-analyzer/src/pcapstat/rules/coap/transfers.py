@@ -5,6 +5,7 @@ from __future__ import annotations
 from pcapstat.rules.coap.state import (
     ACK_TIMEOUT_S,
     SECOND_NS,
+    VALID,
     Sent,
     State,
     asked_block,
@@ -36,9 +37,10 @@ def notifications_are_newer(message: Message, state: State) -> str | None:
 
 @rule("RFC7641-4.2-format", "RFC 7641 §4.2", "error", "a notification has the Content-Format of the first response")
 def notification_keeps_format(message: Message, state: State) -> str | None:
-    """Judge Content-Format."""
+    """Judge Content-Format; a 2.03 has none, for it has no representation (RFC 7252 §5.9.1.3)."""
     token = message["token"] or ""
-    if not is_notification(message) or token not in state.formats or message["content_format"] == state.formats[token]:
+    is_judged = is_notification(message) and message["code"] != VALID and token in state.formats
+    if not is_judged or message["content_format"] == state.formats[token]:
         return None
     return f"Content-Format {message['content_format']} where the first had {state.formats[token]}"
 

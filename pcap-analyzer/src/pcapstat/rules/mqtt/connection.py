@@ -73,14 +73,14 @@ def keep_alive_is_kept(message: Message, state: State) -> str | None:
     last_ns = state.sides[CLIENT].last_ns
     if message["direction"] != CLIENT or last_ns is None or not state.keep_alive_s:
         return None
-    silence_s = (message["time_ns"] - last_ns) / 1e9
+    silence_s = (message["time_first_ns"] - last_ns) / 1e9
     return f"silent for {silence_s:.1f} s with a keep alive of {state.keep_alive_s} s" if silence_s > state.keep_alive_s * 1.1 else None
 
 
 @rule("MQTT-3.12.4-1", "MQTT 5 §3.12.4, 3.1.1 §3.12.4", "warning", "the server answers each PINGREQ")
 def ping_is_answered(message: Message, state: State) -> str | None:
     """Judge a PINGREQ a whole keep alive behind one without an answer."""
-    if message["kind"] != "PINGREQ" or state.pinged_ns is None or not state.keep_alive_s:
+    if message["kind"] != "PINGREQ" or state.pinged_ns is None or not state.keep_alive_s or not state.sides[SERVER].is_heard:
         return None
     since_s = (message["time_ns"] - state.pinged_ns) / 1e9
     return f"the PINGREQ {since_s:.1f} s before was not answered" if since_s >= state.keep_alive_s else None

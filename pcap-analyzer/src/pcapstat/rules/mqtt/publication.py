@@ -36,7 +36,8 @@ def identifier_fault(message: Message, state: State) -> str | None:
             return f"{kind} with packet identifier 0"
         mine = state.mine(message)
         is_again = kind == "PUBLISH" and message["dup"]
-        if (identifier in mine.publishes or identifier in mine.requests) and not is_again:
+        is_used = identifier in mine.publishes or identifier in mine.requests
+        if is_used and not is_again and state.peer(message).is_heard:
             return f"{kind} with packet identifier {identifier}, which waits for an answer still"
     return None
 
@@ -50,10 +51,11 @@ def identifier_fault(message: Message, state: State) -> str | None:
 def acknowledgement_fits(message: Message, state: State) -> str | None:
     """Judge PUBACK, PUBREC, PUBREL, PUBCOMP; those with a reason code that says so answer what is not known any more."""
     kind, identifier = message["kind"], message["message_id"]
-    if kind not in ACKS or not state.is_whole or first_code(message) == 0x92 or not state.is_new:
+    if kind not in ACKS or not state.knows_peer(message) or first_code(message) == 0x92 or not state.is_new:
         return None
     side = state.mine(message) if kind == "PUBREL" else state.peer(message)
-    if identifier in side.publishes:
+    # each transmission of a PUBLISH is acknowledged; before version 5 there may be several in a connection
+    if identifier in side.publishes or identifier in side.repeated:
         return None
     # the session may hold flows of a connection before this one; with a clean start it does not
     return f"{kind} with packet identifier {identifier}, of which no PUBLISH waits"
@@ -83,7 +85,7 @@ def alias_is_not_0(message: Message, _: State) -> str | None:
 def alias_is_within(message: Message, state: State) -> str | None:
     """Judge the topic alias by what the receiver announced."""
     alias, most = message["topic_alias"], state.peer(message).topic_alias_maximum
-    return f"Topic Alias {alias} where {most} is the most" if state.is_whole and alias and alias > most else None
+    return f"Topic Alias {alias} where {most} is the most" if alias and alias > most and state.knows_peer(message) else None
 
 
 @rule(
@@ -93,11 +95,12 @@ def alias_is_within(message: Message, state: State) -> str | None:
     "no more PUBLISH packets wait for an answer than Receive Maximum",
 )
 def receive_maximum_is_kept(message: Message, state: State) -> str | None:
-    """Judge how many are in flight."""
-    if message["kind"] != "PUBLISH" or not message["qos"] or state.version != 5 or not state.is_whole:
+    """Judge how many of this connection are in flight; a client that does not wait for CONNACK may not have known how many may be."""
+    is_judged = message["kind"] == "PUBLISH" and message["qos"] and state.version == 5 and state.is_whole
+    most, mine = state.peer(message).receive_maximum, state.mine(message)
+    if not is_judged or len(mine.publishes) < most or (message["direction"] == CLIENT and state.is_early):
         return None
-    most, waiting = state.peer(message).receive_maximum, state.mine(message).publishes
-    count = len(waiting.keys() | {message["message_id"]})
+    count = len((mine.publishes.keys() & mine.used) | {message["message_id"]})
     return f"{count} PUBLISH packets in flight where Receive Maximum is {most}" if count > most else None
 
 
@@ -120,11 +123,11 @@ def answers_are_in_order(message: Message, state: State) -> str | None:
     """Judge the order of a client's, for each quality of service by itself; a server is not bound to it."""
     if message["kind"] not in {"PUBACK", "PUBREC"} or message["direction"] != CLIENT:
         return None
-    peer = state.peer(message)
-    waiting = [identifier for identifier in peer.order if peer.publishes.get(identifier) == message["kind"]]
-    identifier = message["message_id"]
-    is_late = identifier in waiting and waiting[0] != identifier
-    return f"{message['kind']} of {identifier} while {waiting[0]} came before it" if is_late else None
+    peer, kind, identifier = state.peer(message), message["kind"], message["message_id"]
+    if identifier not in peer.order or peer.publishes.get(identifier) != kind:
+        return None
+    first = next(each for each in peer.order if peer.publishes.get(each) == kind)
+    return f"{kind} of {identifier} while {first} came before it" if first != identifier else None
 
 
 @rule("MQTT-3.2.2-11", "MQTT 5 §3.2.2.3.4", "error", "a client's PUBLISH is within the server's Maximum QoS")
@@ -171,7 +174,7 @@ def topic_was_subscribed(message: Message, state: State) -> str | None:
 
 def is_delivery(message: Message, state: State) -> bool:
     """Whether it is a PUBLISH to a client all of whose subscriptions are in the capture."""
-    is_known = state.is_whole and state.is_new and state.is_filters_known
+    is_known = state.knows_peer(message) and state.is_new and state.is_filters_known
     return bool(message["kind"] == "PUBLISH" and message["direction"] == SERVER and is_known and message["topic_name"])
 
 
@@ -228,7 +231,9 @@ def granted_qos_is_kept(message: Message, state: State) -> str | None:
 @rule("MQTT-4.3.3-4", "MQTT 5 §4.3.3, 3.1.1 §4.3.3 (MQTT-4.3.3-1)", "error", "PUBREL comes behind PUBREC")
 def release_is_behind_receipt(message: Message, state: State) -> str | None:
     """Judge PUBREL."""
-    expected = state.mine(message).publishes.get(message["message_id"]) if message["kind"] == "PUBREL" and state.is_whole else None
+    expected = (
+        state.mine(message).publishes.get(message["message_id"]) if message["kind"] == "PUBREL" and state.knows_peer(message) else None
+    )
     return f"PUBREL where {expected} is awaited" if expected in {"PUBREC", "PUBACK"} else None
 
 
@@ -243,7 +248,9 @@ def released_is_not_repeated(message: Message, state: State) -> str | None:
 @rule("MQTT-4.3.3-11", "MQTT 5 §4.3.3, 3.1.1 §4.3.3 (MQTT-4.3.3-2)", "error", "PUBCOMP comes behind PUBREL")
 def completion_is_behind_release(message: Message, state: State) -> str | None:
     """Judge PUBCOMP."""
-    expected = state.peer(message).publishes.get(message["message_id"]) if message["kind"] == "PUBCOMP" and state.is_whole else None
+    expected = (
+        state.peer(message).publishes.get(message["message_id"]) if message["kind"] == "PUBCOMP" and state.knows_peer(message) else None
+    )
     return f"PUBCOMP where {expected} is awaited" if expected not in {None, "PUBCOMP"} else None
 
 
@@ -261,17 +268,15 @@ def releases_are_in_order(message: Message, state: State) -> str | None:
     """Judge a client's PUBREL."""
     waiting = state.mine(message).received
     is_judged = message["kind"] == "PUBREL" and message["direction"] == CLIENT and message["message_id"] in waiting
-    return (
-        f"PUBREL of {message['message_id']} while {waiting[0]} came before it"
-        if is_judged and waiting[0] != message["message_id"]
-        else None
-    )
+    first = next(iter(waiting)) if is_judged else message["message_id"]
+    return f"PUBREL of {message['message_id']} while {first} came before it" if first != message["message_id"] else None
 
 
 @rule("MQTT-4.6.0-1", "MQTT 5 §4.6, 3.1.1 §4.6", "error", "a client sends PUBLISH packets again in the order in which it sent them first")
 def repetitions_are_in_order(message: Message, state: State) -> str | None:
     """Judge what is sent again in a connection after the one that it was sent in first."""
-    identifier, order = message["message_id"], state.unacknowledged
-    is_judged = message["kind"] == "PUBLISH" and message["direction"] == CLIENT and message["dup"] and identifier in order
-    later = [each for each in state.repeated if order.index(each) > order.index(identifier)] if is_judged else []
-    return f"packet identifier {identifier} behind {later[0]}, which was sent after it" if later else None
+    identifier, places, last = message["message_id"], state.unacknowledged, state.last_repeated
+    is_judged = message["kind"] == "PUBLISH" and message["direction"] == CLIENT and message["dup"] and identifier in places
+    if not is_judged or last is None or places[last] <= places[identifier]:
+        return None
+    return f"packet identifier {identifier} behind {last}, which was sent after it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -27,25 +28,37 @@ class Side:
     publishes: dict[int, str] = field(default_factory=dict)
     """Packet identifiers in use by PUBLISH: "PUBACK", "PUBREC", "PUBREL" or "PUBCOMP" is what comes next."""
     requests: dict[int, str] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    order: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Identifiers of QoS 1 and 2 PUBLISH packets that the peer has not acknowledged, in order."""
-    received: list[int] = field(default_factory=list)
+    received: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Identifiers of PUBREC packets that came and that no PUBREL has answered, in order."""
     used: set[int] = field(default_factory=set)
     """Identifiers of all its PUBLISH packets in this connection."""
+    repeated: set[int] = field(default_factory=set)
+    """Those of PUBLISH packets that were sent again in this connection: each transmission is acknowledged."""
     aliases: set[int] = field(default_factory=set)
+    is_heard: bool = False
+    """Whether the capture has messages of this side: it may hold one direction only."""
     last_ns: int | None = None
     receive_maximum: int = DEFAULT_RECEIVE_MAXIMUM
     maximum_packet: int | None = None
     topic_alias_maximum: int = 0
 
+    def lose(self) -> None:
+        """Forget what waits for an answer: it may have come."""
+        for waiting in (self.publishes, self.requests, self.order, self.received):
+            waiting.clear()
+        self.last_ns = None
+
 
 @dataclass
 class Subscription:
-    """A topic filter of this connection: the highest QoS it was given, and whether each SUBSCRIBE of it had an identifier."""
+    """A topic filter of this connection: the highest QoS its messages may have, and whether each SUBSCRIBE of it had an identifier."""
 
     qos: int
     has_identifier: bool
+    granted: int | None = None
+    """The highest QoS that a SUBACK gave it."""
 
 
 Name = tuple[str, int, str]
@@ -64,14 +77,16 @@ class State:
     """What a connection has shown so far. `is_whole` tells that it was captured from its start without a gap."""
 
     is_whole: bool = True
+    is_lacking: bool = False
+    """Whether messages are missing behind the first one, so that what waits for an answer is not known."""
     clients: Clients = field(default_factory=Clients)
     name: Name | None = None
     late: set[tuple[str, int | None]] = field(default_factory=set)
     """Answers, by kind and packet identifier, to what the client sent here after the server had accepted it in another connection."""
-    unacknowledged: list[int] = field(default_factory=list)
-    """Identifiers of the client's PUBLISH packets that the connection before left without an answer, in order."""
-    repeated: list[int] = field(default_factory=list)
-    """Those of them that were sent again."""
+    unacknowledged: dict[int, int] = field(default_factory=dict)
+    """Identifiers of the client's PUBLISH packets that the connection before left without an answer, and their places in its order."""
+    last_repeated: int | None = None
+    """That of them with the last place among those that were sent again."""
     version: int | None = None
     sides: dict[str, Side] = field(default_factory=lambda: {CLIENT: Side(), SERVER: Side()})
     asked: dict[str, str] | None = field(default_factory=dict)
@@ -108,18 +123,36 @@ class State:
         """Return the receiver's side."""
         return self.sides[SERVER if message["direction"] == CLIENT else CLIENT]
 
+    def knows_peer(self, message: Message) -> bool:
+        """Whether the capture holds all that the receiver of a message said before it."""
+        return self.is_whole and self.peer(message).is_heard
+
+    def lose(self) -> None:
+        """Take note that messages are missing, and forget what they may have changed."""
+        self.is_whole, self.is_lacking, self.pinged_ns = False, True, None
+        self.pending.clear()
+        for side in self.sides.values():
+            side.lose()
+
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
-        if message["is_after_gap"]:
-            self.is_whole = False
+        kind = message["kind"]
+        self.mine(message).is_heard = True
+        self.is_early |= self.has_connect and self.connack_code is None and message["direction"] == CLIENT and kind != "AUTH"
+        if kind in {"CONNECT", "CONNACK"}:
+            self.connect(message) if kind == "CONNECT" else self.connack(message)
+        elif kind == "DISCONNECT":
+            self.disconnected.add(message["direction"])
+        if not self.is_lacking:
+            self.follow(message)
+
+    def follow(self, message: Message) -> None:
+        """Follow what waits for an answer, and the silence between packets."""
         kind = message["kind"]
         self.mine(message).last_ns = message["time_ns"]
         if message["direction"] == CLIENT and self.successor_ns() is not None:
             self.expect_late(message)
-        self.is_early |= self.has_connect and self.connack_code is None and message["direction"] == CLIENT and kind != "AUTH"
-        if kind in {"CONNECT", "CONNACK"}:
-            self.connect(message) if kind == "CONNECT" else self.connack(message)
-        elif kind in {"PUBLISH", *ACKS}:
+        if kind in {"PUBLISH", *ACKS}:
             self.publication(message)
         elif kind in REQUESTS or kind in REQUESTS.values():
             self.request(message)
@@ -128,8 +161,6 @@ class State:
             self.pinged_ns = None
         elif kind == "PINGREQ" and self.pinged_ns is None:
             self.pinged_ns = message["time_ns"]
-        if kind == "DISCONNECT":
-            self.disconnected.add(message["direction"])
 
     def publication(self, message: Message) -> None:
         """Follow the flows of QoS 1 and 2 (MQTT 5 §4.3)."""
@@ -137,7 +168,8 @@ class State:
         mine, peer = self.mine(message), self.peer(message)
         if kind == "PUBLISH":
             if message["direction"] == CLIENT and identifier in self.unacknowledged:
-                self.repeated.append(identifier)
+                last = self.last_repeated
+                self.last_repeated = identifier if last is None else max(last, identifier, key=self.unacknowledged.__getitem__)
             if message["topic_alias"] is not None:
                 mine.aliases.add(message["topic_alias"])
             if message["qos"]:
@@ -146,27 +178,26 @@ class State:
             self.acknowledge(kind, identifier, message, peer)
         elif kind == "PUBREL":
             mine.publishes[identifier] = "PUBCOMP"
-            if identifier in mine.received:
-                mine.received.remove(identifier)
+            mine.received.pop(identifier, None)
         elif kind == "PUBCOMP":
             peer.publishes.pop(identifier, None)
 
     def open_flow(self, identifier: int, qos: int, mine: Side) -> None:
         """Take the identifier of a PUBLISH into use."""
+        if identifier in mine.publishes:
+            mine.repeated.add(identifier)
         mine.publishes.setdefault(identifier, "PUBACK" if qos == 1 else "PUBREC")
         mine.used.add(identifier)
-        if identifier not in mine.order:
-            mine.order.append(identifier)
+        mine.order.setdefault(identifier)
 
     def acknowledge(self, kind: str, identifier: int, message: Message, peer: Side) -> None:
         """Follow PUBACK and PUBREC; a PUBREC with a failure ends its flow (MQTT 5 §4.3.3)."""
-        if identifier in peer.order:
-            peer.order.remove(identifier)
+        peer.order.pop(identifier, None)
         if kind == "PUBACK" or first_code(message) >= FAILURE:
             peer.publishes.pop(identifier, None)
         elif peer.publishes.get(identifier) in {"PUBREC", "PUBACK"}:
             peer.publishes[identifier] = "PUBREL"
-            peer.received.append(identifier)
+            peer.received.setdefault(identifier)
 
     def request(self, message: Message) -> None:
         """Follow SUBSCRIBE and UNSUBSCRIBE and their answers."""
@@ -191,15 +222,25 @@ class State:
         numbers = {value for name, value in told if name == "Subscription Identifier"}
         self.identifiers |= numbers
         for name, qos in given:
-            before = self.subscriptions.get(name, Subscription(0, has_identifier=True))
-            self.subscriptions[name] = Subscription(max(before.qos, qos), before.has_identifier and bool(numbers))
+            subscription = self.subscriptions.setdefault(name, Subscription(0, has_identifier=True))
+            subscription.qos = max(subscription.qos, qos)
+            subscription.has_identifier &= bool(numbers)
 
     def grant(self, message: Message) -> None:
-        """Raise a subscription's QoS where the server granted more than was asked for."""
-        given = self.pending.get(message["message_id"]) or []
+        """Take what the server granted, the most of it where there were several; what waits for an answer counts as it was asked for."""
+        given = self.pending.pop(message["message_id"], None) or []
         for (name, _), code in zip(given, codes(message), strict=False):
-            if code < FAILURE and name in self.subscriptions:
-                self.subscriptions[name].qos = max(self.subscriptions[name].qos, code)
+            subscription = self.subscriptions.get(name)
+            if subscription is not None and code < FAILURE:
+                subscription.granted = max(subscription.granted or 0, code)
+        asked = [each for waiting in self.pending.values() for each in waiting or []]
+        for name in {name for name, _ in given} & self.subscriptions.keys():
+            subscription = self.subscriptions[name]
+            counted = [qos for other, qos in asked if other == name] + [each for each in [subscription.granted] if each is not None]
+            if counted:
+                subscription.qos = max(counted)
+            else:
+                del self.subscriptions[name]
 
     def connect(self, message: Message) -> None:
         """Learn what the client announces."""
@@ -216,14 +257,15 @@ class State:
     def connack(self, message: Message) -> None:
         """Learn what the server announces."""
         self.connack_code = first_code(message)
-        self.is_new = self.is_clean or message["session_present"] is False
+        # the byte that has Session Present has no meaning in MQTT 3.1 (§3.2)
+        self.is_new = self.is_clean or (message["session_present"] is False and self.version != 3)
         self.granted = properties(message)
         self.keep_alive_s = int((self.granted or {}).get("Server Keep Alive", self.keep_alive_s))
         announce(self.sides[SERVER], self.granted)
         if self.name is not None and self.connack_code == 0:
             before = self.clients.accepted.get(self.name)
             if before is not None and message["session_present"]:
-                self.unacknowledged = list(before[0].sides[CLIENT].order)
+                self.unacknowledged = {each: place for place, each in enumerate(before[0].sides[CLIENT].order)}
             self.clients.accepted[self.name] = (self, message["time_ns"])
 
     def successor_ns(self) -> int | None:

@@ -10,7 +10,7 @@ from pcapstat.rules.rule import Message
 def request_is_answered(message: Message, state: State) -> str | None:
     """Judge SUBACK and UNSUBACK."""
     kind, identifier = message["kind"], message["message_id"]
-    if kind not in REQUESTS.values() or not state.is_whole:
+    if kind not in REQUESTS.values() or not state.knows_peer(message):
         return None
     return (
         None
