@@ -65,6 +65,23 @@ def test_a_session_ends_at_its_hundredth_message(path: Path) -> None:
     assert session.goodput_bytes_per_s == pytest.approx(10 * wanted / session.delta_time_s)
 
 
+@pytest.mark.parametrize("wanted", [1, 20, 100])
+def test_what_comes_behind_the_last_message_has_no_times_and_no_leg(wanted: int) -> None:
+    """Trap 85: the broker sends on before the last message is acknowledged; of N messages there are N delays, and N publications' leg."""
+    path = CAPTURES / "a-paho-qos1.pcapng"
+    opening = [row["frame_bytes"] for row in pa.table(pcapstat.open(path).messages).to_pylist() if row["session"] == 0][:2]
+    exchanges = {row["exchange"]: row for row in pa.table(pcapstat.open(path).exchanges).to_pylist()}
+    delivered = [row for _, row in sorted(exchanges.items()) if row["session"] == 1 and row["kind"] == "PUBLISH QoS 1"][:wanted]
+    published = [exchanges[row["parent"]]["frame_bytes"] for row in delivered]
+    capture = pcapstat.open(path, stop_after=wanted)
+    [delay] = [time for time in capture.summary().sessions[1].times if time.timing == "delay"]
+    legs = [sum(row["publisher_parts"]) for row in pa.table(capture.table("directions")).to_pylist() if row["session"] == 1]
+
+    assert delay.count == wanted
+    # the publisher's CONNECT with its CONNACK belongs to the leg too
+    assert sum(legs) == sum(opening + published)
+
+
 def test_there_are_recordings() -> None:
     """The recordings of Study A are in the project."""
     assert len(scenarios()) >= 8

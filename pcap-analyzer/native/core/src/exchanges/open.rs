@@ -115,6 +115,8 @@ pub enum Event {
     Ended {
         /// Its session.
         session: u32,
+        /// Its number.
+        number: u64,
         /// How.
         outcome: Outcome,
     },
@@ -352,8 +354,8 @@ impl Exchanges {
         let Some(exchange) = self.get_mut(id) else { return };
         if exchange.outcome.is_empty() {
             exchange.outcome = outcome;
-            let session = exchange.session;
-            self.events.push(Event::Ended { session, outcome: Outcome::of(outcome) });
+            let (session, number) = (exchange.session, exchange.number);
+            self.events.push(Event::Ended { session, number, outcome: Outcome::of(outcome) });
         }
     }
 

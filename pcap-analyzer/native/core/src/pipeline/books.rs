@@ -51,6 +51,12 @@ impl Books {
         self.ledger.as_mut()?.get_mut(session)
     }
 
+    /// Whether a message is of an exchange behind the last one that counts, so that what it tells of times and legs counts for nothing.
+    #[inline]
+    pub fn is_late(&self, session: u32, count: &Count) -> bool {
+        self.choices.stop_after.is_some() && self.get(session).is_some_and(|session| session.is_late(count.exchange))
+    }
+
     /// Puts down a message. Returns whether it counts as data.
     #[inline]
     pub fn message(&mut self, session: u32, from: Side, count: &Count) -> bool {

@@ -165,9 +165,12 @@ impl Desk<'_, '_> {
         if let (Some(section), Some(session)) = (FieldSection::of(message, placement), books.of(self.session)) {
             session.field_section(from, &section);
         }
-        self.rooms.exchanges.take_events().for_each(|event| books.event(&event));
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
-        books.message(self.session, from, &Count::new(message, kind, placement))
+        let count = Count::new(message, kind, placement);
+        let is_late = books.is_late(self.session, &count);
+        let events = self.rooms.exchanges.take_events().filter(|event| !is_late || event.session() != self.session);
+        events.for_each(|event| books.event(&event));
+        books.message(self.session, from, &count)
     }
 
     /// Whether a record was opened, so that what it holds is to be counted instead.

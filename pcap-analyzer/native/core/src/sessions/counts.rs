@@ -225,6 +225,11 @@ impl Session {
         is_data
     }
 
+    /// Whether an exchange began behind that of the last wanted data message.
+    pub(crate) const fn is_late(&self, exchange: u64) -> bool {
+        matches!(self.running.stop, Stop::Awaiting(last) if exchange > last)
+    }
+
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
         let Stop::Awaiting(exchange) = self.running.stop else { return false };
@@ -542,7 +547,8 @@ impl Session {
     pub(crate) fn take(&mut self, event: &Event) {
         match *event {
             Event::Sample { ref sample, .. } => self.sample(sample),
-            Event::Ended { outcome, .. } => self.ended(outcome),
+            Event::Ended { outcome, number, .. } if !self.is_late(number + 1) => self.ended(outcome),
+            Event::Ended { .. } => {}
             Event::Undelivered { publications, .. } => self.undelivered += publications,
             Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),
         }
