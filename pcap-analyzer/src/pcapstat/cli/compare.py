@@ -88,7 +88,7 @@ def command(
     table = tidy(runs, figures or USUAL) if plot or data else None
     rows = [row for figure in figures or USUAL for row in compared(runs, figure, keys, negligible, wanted)]
     if not rows:
-        click.echo("pcapstat: nothing to compare: no two groups have the figure", err=True)
+        complain("nothing to compare: no two groups have the figure")
     with destination(output) as file:
         write(rows, chosen_format(form, output), file)
     if table is not None:

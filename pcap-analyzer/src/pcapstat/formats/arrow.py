@@ -97,13 +97,12 @@ def packing(schema: Any, begun: list[Any]) -> dict[str, Any]:
     import pyarrow as pa
 
     empty = {name for batch in begun for name, column in zip(schema.names, batch.columns, strict=True) if column.null_count == len(column)}
-    kinds = {path: kind for field in schema for path, kind in leaves(field.name, field.type)}
-    quick = {path for field in schema if field.name in empty for path, _ in leaves(field.name, field.type)}
-    wide = [path for path, kind in kinds.items() if kind in (pa.int64(), pa.uint64())]
+    parts = [(field.name in empty, path, kind) for field in schema for path, kind in leaves(field.name, field.type)]
+    wide = [path for _, path, kind in parts if kind in (pa.int64(), pa.uint64())]
     return {
-        "compression": {path: "snappy" if path in quick else "zstd" for path in kinds},
-        "compression_level": dict.fromkeys(kinds.keys() - quick, 1),
-        "use_dictionary": [path for path in kinds if path not in wide] or False,
+        "compression": {path: "snappy" if is_empty else "zstd" for is_empty, path, _ in parts},
+        "compression_level": {path: 1 for is_empty, path, _ in parts if not is_empty},
+        "use_dictionary": [path for _, path, _ in parts if path not in wide] or False,
         "column_encoding": dict.fromkeys(wide, "DELTA_BINARY_PACKED"),
         "max_rows_per_page": BATCH_ROWS,
         "write_statistics": [field.name for field in schema if pa.types.is_primitive(field.type)],

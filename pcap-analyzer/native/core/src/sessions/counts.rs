@@ -2,7 +2,7 @@
 
 use super::bytes::{add, add_sums, PartSums};
 use super::direction::Direction;
-use super::entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
+use super::entries::{counted, Before, Beginning, Control, Count, FieldSection, Is, Why};
 use super::kinds::{KindCount, KindId, Kinds};
 use super::samples::Samples;
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
@@ -66,7 +66,7 @@ pub struct Session {
     pub publishers: Vec<u32>,
     last_flight_from: Option<Side>,
     /// Whether what its records hold was opened, so that its version is that of what they hold.
-    is_opened: bool,
+    pub(super) is_opened: bool,
 }
 
 /// What nearly every message reads and changes, in one line of the processor's cache: a session's next message finds none of it there where sessions
@@ -149,22 +149,6 @@ impl Session {
             last_flight_from: None,
             is_opened: false,
         }
-    }
-
-    /// What its records hold is of `protocol`; where they were opened, what is known of the security protocol is its protection.
-    pub(crate) fn carries(&mut self, protocol: &'static str, is_opened: bool) {
-        self.row.protocol = protocol;
-        self.is_opened |= is_opened;
-        if is_opened && self.row.security.get().is_none() {
-            let version = self.row.version.get().map(str::to_owned);
-            self.keep_protection(version.as_deref());
-        }
-    }
-
-    /// Writes down what protects the session's messages, as far as it is known.
-    fn keep_protection(&mut self, version: Option<&str>) {
-        let words = protection(version, self.row.cipher_suite.get());
-        keep_last(&mut self.row.security, Some(words.as_str()).filter(|words| !words.is_empty()));
     }
 
     /// Whether the chosen number of data messages has come, so that nothing more counts.
@@ -316,40 +300,6 @@ impl Session {
             self.row.time1_application_ns = Some(count.time_ns);
             self.running.is_begun = true;
             self.running.is_opening_seen = true;
-        }
-    }
-
-    /// Takes from a message, of the security protocol where `is_protection`, what the session's row tells in words.
-    pub(crate) fn tells(&mut self, words: &Words, from: Side, is_protection: bool) {
-        if self.is_stopped() {
-            return;
-        }
-        if let Some(version) = words.version {
-            keep_last(&mut self.row.cipher_suite, words.cipher_suite.as_deref());
-            if from == Side::Server {
-                keep_last(&mut self.row.alpn, words.alpn.as_deref());
-            }
-            if is_protection && self.is_opened {
-                self.keep_protection(Some(version));
-            } else {
-                self.row.version.set(version);
-            }
-        }
-        if let Some(protection) = words.protection {
-            self.row.security.set(protection);
-        }
-        for (known, told) in [
-            (&mut self.row.client_identifier, &words.client_identifier),
-            (&mut self.row.connection_id, &words.connection_id),
-            (&mut self.row.server_name, &words.server_name),
-        ] {
-            keep_first(known, told.as_deref());
-        }
-        if let Some(authentication) = words.authentication {
-            let known = self.row.authentication.get().unwrap_or("");
-            if !known.split(", ").any(|word| word == authentication) {
-                self.row.authentication.more(", ").push_str(authentication);
-            }
         }
     }
 
@@ -547,16 +497,18 @@ impl Session {
     pub(crate) fn take(&mut self, event: &Event) {
         match *event {
             Event::Sample { ref sample, .. } => self.sample(sample),
-            Event::Ended { outcome, number, .. } if !self.is_late(number + 1) => self.ended(outcome),
-            Event::Ended { .. } => {}
+            Event::Ended { number, outcome, .. } => self.ended(counted(number), outcome),
             Event::Undelivered { publications, .. } => self.undelivered += publications,
             Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),
         }
     }
 
-    /// Counts the end of an exchange.
+    /// Counts the end of an exchange, unless that is behind the last one that counts.
     #[inline]
-    const fn ended(&mut self, outcome: Outcome) {
+    const fn ended(&mut self, exchange: u64, outcome: Outcome) {
+        if self.is_late(exchange) {
+            return;
+        }
         match outcome {
             Outcome::Complete => self.running.exchanges_complete += 1,
             Outcome::Unanswered => self.row.exchanges_unanswered += 1,
@@ -571,23 +523,6 @@ impl Session {
 fn grow<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact(4);
-    }
-}
-
-fn keep_first(known: &mut crate::schema::Text, told: Option<&str>) {
-    if let (None, Some(told)) = (known.get(), told) {
-        known.set(told);
-    }
-}
-
-/// Version and cipher suite as one text.
-pub(super) fn protection(version: Option<&str>, cipher_suite: Option<&str>) -> String {
-    [version, cipher_suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-fn keep_last(known: &mut crate::schema::Text, told: Option<&str>) {
-    if let Some(told) = told {
-        known.set(told);
     }
 }
 

@@ -173,10 +173,16 @@ impl Count {
     }
 }
 
+/// An exchange's number as in [`Count::exchange`], which has 0 for none.
+#[inline]
+pub(super) const fn counted(number: u64) -> u64 {
+    number + 1
+}
+
 /// The number of a message's exchange, as in [`Count::exchange`].
 #[inline]
 fn exchange_of(placement: &Placement) -> u64 {
-    placement.exchange.map_or(0, |exchange| exchange.number + 1)
+    placement.exchange.map_or(0, |exchange| counted(exchange.number))
 }
 
 impl FieldSection {

@@ -6,9 +6,9 @@ mod direction;
 mod entries;
 mod kinds;
 mod samples;
+mod telling;
 
 pub use bytes::{add, add_sums, ByteSums, PartSums};
-use counts::protection;
 pub use counts::{without_message, Choices, Session};
 pub use direction::Direction;
 pub use entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
@@ -22,6 +22,7 @@ use crate::note::Notes;
 use crate::protocols;
 use crate::schema::{directions, kinds as kinds_table, sessions, timings};
 use crate::share::Part;
+use telling::protection;
 
 /// Sessions while packets come, all of them or a part: numbered among all, as far as other parts are not asked.
 #[derive(Debug)]

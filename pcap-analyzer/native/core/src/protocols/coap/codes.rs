@@ -22,6 +22,11 @@ pub const fn is_request(code: u8) -> bool {
     code > 0 && code < 32
 }
 
+/// Whether a code is that of a signal (class 7, RFC 8323 §5), which only reliable transports have.
+pub(super) const fn is_signal(code: u8) -> bool {
+    code >> 5 == 7
+}
+
 /// A code's name: the method, or c.dd; empty for an Empty message, "unassigned" for a code that IANA has not assigned.
 #[inline]
 #[must_use]

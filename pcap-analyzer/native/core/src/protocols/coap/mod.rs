@@ -12,6 +12,7 @@ mod pairing;
 mod sender;
 mod transfers;
 
+use codes::is_signal;
 pub use codes::{is_known, is_request, variant};
 pub use options::{read as read_options, Fault as OptionFault};
 pub use oscore::show_inner;
@@ -174,8 +175,7 @@ fn probe(bytes: &[u8]) -> Likely {
         "ACK" => !is_request(code),
         _ => code == 0,
     };
-    // signals have codes of class 7, and are none of a datagram's (RFC 8323 §5)
-    if !is_known(code) || code >> 5 == 7 || !is_fitting {
+    if !is_known(code) || is_signal(code) || !is_fitting {
         return Likely::No;
     }
     if payload.is_none() {

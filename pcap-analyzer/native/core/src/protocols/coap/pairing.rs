@@ -4,7 +4,7 @@
 //! Both sides may ask and answer. Times: `ack_rtt` ends at the ACK, or at the response where that comes first and so confirms the request
 //! (§4.2); `rtt` at the response, of a block-wise transfer at the last one. A repeated message gives no second sample and carries no data.
 
-use super::codes::{code_of, is_success};
+use super::codes::{code_of, is_signal, is_success};
 use super::ids::{Ids, Part, Role, Sent};
 use super::is_request;
 use super::sender::{add_data, finish, tell_result, Manner, Request, Sender};
@@ -165,8 +165,8 @@ impl Talk {
         match code_of(message) {
             Some(code) if is_request(code) => (self.request(message, from, at, exchanges), Role::Request.into()),
             Some(0) => (Placement::of(exchanges.open("ping", message, from, at)), Role::Ping.into()),
-            // signals of reliable transports answer no request (RFC 8323 §5)
-            Some(code) if code >> 5 == 7 => (Placement::default(), Part::default()),
+            // signals answer no request
+            Some(code) if is_signal(code) => (Placement::default(), Part::default()),
             _ => self.response(message, from, None, at, exchanges),
         }
     }
