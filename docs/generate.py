@@ -166,7 +166,8 @@ def call(thing: Callable[..., Any]) -> str:
             lines.append("*")
         if each.name != "self":
             default = "" if each.default is each.empty else f" = {each.default!r}"
-            lines.append(f"{each.name}: {each.annotation}{default}")
+            kind = each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
+            lines.append(f"{each.name}: {kind}{default}")
     back = "" if inspect.isclass(thing) else f" -> {signature.return_annotation}"
     return ("(\n" + "".join(f"    {line},\n" for line in lines) + ")" if len(lines) > 1 else f"({''.join(lines)})") + back
 

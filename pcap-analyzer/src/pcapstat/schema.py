@@ -1,9 +1,7 @@
 """The tables and columns, as the native core declares them: the one list."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from pcapstat import _native
 
@@ -11,8 +9,7 @@ PARTS = ("link", "padding", "ip", "transport", "security", "header", "option", "
 """The nine parts of bytes on the wire, in the order in which the tables' lists hold them."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column: name, Arrow type in words, unit ("" where none), and what it is."""
 
     name: str
@@ -21,8 +18,7 @@ class Column:
     doc: str
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table: name, what a row is, and its columns."""
 
     name: str

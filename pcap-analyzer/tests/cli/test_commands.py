@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -180,6 +182,14 @@ def test_progress_is_shown_on_a_terminal_where_it_takes_long() -> None:
     assert told.endswith("\r")
 
 
+def await_reading(pipe: int) -> None:
+    """Wait until whoever reads a pipe has taken all that is in it, at most half a minute."""
+    until = time.monotonic() + 30
+    while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("command", [["summarize"], ["messages"], ["messages", "--format", "csv"]])
 def test_an_interrupt_ends_a_pass_without_a_traceback(command: list[str]) -> None:
     """Ctrl-C while standard input is still open: exit code 130, as a shell expects, and at most an empty line."""
@@ -188,7 +198,7 @@ def test_an_interrupt_ends_a_pass_without_a_traceback(command: list[str]) -> Non
         assert process.stdin is not None
         process.stdin.write((CAPTURES / "a-paho-qos1.pcapng").read_bytes()[:20_000])
         process.stdin.flush()
-        time.sleep(1)
+        await_reading(process.stdin.fileno())
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
         output, errors = process.communicate()

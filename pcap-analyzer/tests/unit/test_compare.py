@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click.testing
@@ -79,7 +78,7 @@ def made(goodput: float, **labels: str) -> compare.Run:
     """Return a run with this goodput."""
     session = compare.receiving(pcapstat.open(CAPTURES / "a-californium-con.pcapng").summary())
     assert session is not None
-    return compare.Run("", labels, replace(session, goodput_bytes_per_s=goodput))
+    return compare.Run("", labels, session._replace(goodput_bytes_per_s=goodput))
 
 
 def test_equal_groups_have_one_rank_and_no_winner() -> None:

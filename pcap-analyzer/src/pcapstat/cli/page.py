@@ -231,11 +231,11 @@ def as_json(summary: Summary, wanted: tuple[int, ...]) -> str:
     """Write the summary as one JSON object, with the version that made it."""
     from pcapstat.formats import notation
 
-    sessions = [asdict(session) | exact_times(session) for session in summary.sessions.chosen(wanted)]
+    sessions = [session.as_dict() | exact_times(session) for session in summary.sessions.chosen(wanted)]
     whole = {
         "pcapstat": __version__,
         "choices": asdict(summary.choices),
-        "engine": asdict(summary.engine) if summary.engine else None,
+        "engine": summary.engine._asdict() if summary.engine else None,
         "captures": summary.captures,
         "sessions": sessions,
         "others": summary.others,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import click
 
@@ -20,7 +19,13 @@ def command(table: str | None, form: str) -> None:
         raise click.UsageError(f"no table {table}, there are: {', '.join(known)}")
     chosen = [known[table]] if table else list(known.values())
     if form == "json":
-        click.echo(json.dumps([asdict(each) for each in chosen], indent=1, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                [each._asdict() | {"columns": [column._asdict() for column in each.columns]} for each in chosen],
+                indent=1,
+                ensure_ascii=False,
+            )
+        )
         return
     for each in chosen:
         click.echo(f"{each.name}\n{click.wrap_text(' '.join(each.doc.split()), 78, '  ', '  ')}\n")

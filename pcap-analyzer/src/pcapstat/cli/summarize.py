@@ -77,8 +77,9 @@ def as_table(summary: Summary, sessions: tuple[int, ...], *, is_text: bool) -> A
     from pcapstat.cli.page import exact_times
     from pcapstat.metrics.sessions import SessionFigures
 
-    types = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
-    declared = {name: types.get(kind.removesuffix(" | None")) for name, kind in SessionFigures.__annotations__.items()}
+    types: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    types |= {kind | None: arrow_type for kind, arrow_type in types.items()}
+    declared = {name: types.get(kind) for name, kind in SessionFigures.__annotations__.items()}
     flat = {name: kind for name, kind in declared.items() if kind is not None}
     rows = [{name: getattr(session, name) for name in flat} for session in summary.sessions.chosen(sessions)]
     if is_text:

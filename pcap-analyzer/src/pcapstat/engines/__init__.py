@@ -1,10 +1,8 @@
 """Engines: how the messages of a capture come to be known. The native one reads all that is not encrypted; tshark opens what is."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from pcapstat import _native
 from pcapstat.spool import is_read_once
@@ -16,8 +14,7 @@ ENGINES = {
 }
 
 
-@dataclass(frozen=True)
-class Secrets:
+class Secrets(NamedTuple):
     """What the user has to open encrypted content: key log files, pre-shared keys (hex), RSA key files, OSCORE contexts."""
 
     keylog: tuple[str, ...] = ()
@@ -30,8 +27,7 @@ class Secrets:
         return any((self.keylog, self.psk, self.rsa_key, self.oscore))
 
 
-@dataclass(frozen=True)
-class Tshark:
+class Tshark(NamedTuple):
     """What the user tells tshark in its own words: preferences (-o), a display filter (-Y), extension options (-X), a profile (-C)."""
 
     preferences: tuple[str, ...] = ()
@@ -44,21 +40,20 @@ class Tshark:
         return any((self.preferences, self.display_filter, self.extensions, self.profile))
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The engine that reads a capture, why it is this one, and tshark's version once a pass has used it: versions differ."""
 
     name: str
     reason: str
     version: str | None = None
 
-    def after(self, holds_secrets: bool, version: str | None) -> Choice:
+    def after(self, holds_secrets: bool, version: str | None) -> Self:
         """Return the choice with what the pass has shown: tshark's version, or secrets that the native engine does not use."""
         if version:
-            return replace(self, version=version)
+            return self._replace(version=version)
         if self.name != "native" or not holds_secrets or self.reason.startswith(EMBEDDED):
             return self
-        return replace(self, reason=f"{self.reason}; the secrets embedded in the capture are used by --engine tshark only")
+        return self._replace(reason=f"{self.reason}; the secrets embedded in the capture are used by --engine tshark only")
 
 
 EMBEDDED = "secrets are embedded in the capture"

@@ -1,10 +1,8 @@
 """The figures of a session: the formulas of Study A (metrics.md), from the sums of the tables sessions, directions, kinds and timings."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, overload
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 from pcapstat import _native
 from pcapstat.engines import Choice
@@ -50,8 +48,7 @@ class Choices:
             raise UsageError(f"time1 {self.time1!r}: no Time1 (there are: {', '.join(TIME1)})")
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """Messages of one kind: how many, their smallest and largest size (own bytes), and their bytes at the chosen layer."""
 
     direction: str
@@ -62,8 +59,7 @@ class Kind:
     layer_bytes: int
 
 
-@dataclass(frozen=True)
-class SessionFigures:
+class SessionFigures(NamedTuple):
     """Figures of one session. Times in seconds, sizes in bytes at `layer`, rates in bytes per second; None is n/a.
 
     A moment's seconds since 1970 are more digits than a float holds: `time1_ns` and `time2_ns` are exact.
@@ -116,13 +112,16 @@ class SessionFigures:
     exchanges_unanswered: int
     handshake_bytes: int
     handshake_s: float | None
-    kinds: list[Kind] = field(default_factory=list)
-    times: list[Times] = field(default_factory=list)
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    kinds: list[Kind]
+    times: list[Times]
+    notes: list[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name, those of kinds and times too."""
+        return self._asdict() | {"kinds": [kind._asdict() for kind in self.kinds], "times": [timing._asdict() for timing in self.times]}
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     """Figures of all sessions together; bytes at the chosen layer."""
 
     sessions: int
@@ -132,12 +131,12 @@ class Total:
     overhead_bytes: int
 
 
-@dataclass(frozen=True)
 class Sessions(Sequence[SessionFigures]):
     """The figures of each session, made when it is looked at: a capture may have more sessions than anybody looks at."""
 
-    sums: _native.Sums
-    choices: Choices
+    def __init__(self, sums: _native.Sums, choices: Choices) -> None:
+        """Take what a pass has found, and what the user chose."""
+        self.sums, self.choices = sums, choices
 
     def __len__(self) -> int:
         """Return the number of sessions."""
@@ -163,8 +162,7 @@ class Sessions(Sequence[SessionFigures]):
         return [self[number] for number in self.sums.largest(count)]
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """Figures of a capture: its sessions, its files, frames that are in no session, and notes about the whole."""
 
     sessions: Sessions

@@ -1,17 +1,13 @@
 """Statistics of measured times from the sums that the core keeps."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 FEWEST_P95, FEWEST_P99 = 20, 100
 """Samples from which on the 95th and the 99th percentile, by nearest rank, are not just the largest one."""
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(NamedTuple):
     """Statistics of one measured time: seconds; `sd_s` is the sample standard deviation, None for fewer than two samples.
 
     `p95_s` and `p99_s` are None for fewer than 20 and 100 samples: such percentiles would only be the maximum.
@@ -19,7 +15,7 @@ class Times:
 
     timing: str
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]  # nobody counts values in a row
     retransmitted: int
     negative: int
     median_s: float | None
