@@ -27,6 +27,9 @@ struct Step {
 #[derive(Debug, Default)]
 pub struct Steps {
     steps: Vec<Step>,
+    /// Where the publications stand among them.
+    publications: Vec<usize>,
+    /// Publications before these.
     published: u64,
 }
 
@@ -49,6 +52,29 @@ impl Steps {
     fn add(&mut self, order: u64, what: What) {
         self.steps.push(Step { order, what });
     }
+
+    fn publish(&mut self, order: u64, publishing: Publishing) -> PublicationId {
+        let id = PublicationId::behind(self.published + self.publications.len() as u64);
+        self.publications.push(self.steps.len());
+        self.add(order, What::Publish(publishing));
+        id
+    }
+
+    /// What comes while the publication is still here needs no step of its own: a leg is a sum.
+    fn add_to_leg(&mut self, order: u64, publication: PublicationId, parts: Parts) {
+        let number = publication.before().checked_sub(self.published).and_then(|number| usize::try_from(number).ok());
+        let step = number.and_then(|number| self.steps.get_mut(*self.publications.get(number)?));
+        match step.map(|step| &mut step.what) {
+            Some(What::Publish(publishing)) => publishing.add_to_leg(&parts),
+            _ => self.add(order, What::AddToLeg(publication, parts)),
+        }
+    }
+
+    fn hand_over(&mut self) -> impl Iterator<Item = Step> + '_ {
+        self.published += self.publications.len() as u64;
+        self.publications.clear();
+        self.steps.drain(..)
+    }
 }
 
 impl Exchanges {
@@ -63,11 +89,7 @@ impl Exchanges {
         };
         match &mut self.linking {
             Linking::Here(links) => links.publish(&publishing),
-            Linking::Later(steps) => {
-                steps.add(self.order, What::Publish(publishing));
-                steps.published += 1;
-                PublicationId::behind(steps.published - 1)
-            }
+            Linking::Later(steps) => steps.publish(self.order, publishing),
         }
     }
 
@@ -75,7 +97,7 @@ impl Exchanges {
     pub fn add_to_leg(&mut self, publication: PublicationId, message: &Message) {
         match &mut self.linking {
             Linking::Here(links) => links.add_to_leg(publication, &message.parts(), &mut self.events),
-            Linking::Later(steps) => steps.add(self.order, What::AddToLeg(publication, message.parts())),
+            Linking::Later(steps) => steps.add_to_leg(self.order, publication, message.parts()),
         }
     }
 
@@ -121,11 +143,8 @@ impl Exchanges {
 /// What a thread has found, as far as it is not linked yet.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// As they were handed over; of the first ones `linked` are done with.
-    steps: VecDeque<Vec<Step>>,
-    linked: usize,
-    /// To be filled again.
-    spare: Vec<Vec<Step>>,
+    /// In the order of their packets.
+    steps: VecDeque<Step>,
     /// Number of the first packet that the thread may not have come to.
     until: u64,
     /// The numbers here of the thread's publications that may still be delivered; how many came before these.
@@ -152,8 +171,7 @@ impl Linker {
     pub fn hand_in(&mut self, part: Part, exchanges: &mut Exchanges, until: u64) -> Vec<Event> {
         let Linking::Later(found) = &mut exchanges.linking else { return Vec::new() };
         if let Some((_, waiting)) = self.parts.get_mut(part.index() as usize) {
-            let empty = waiting.spare.pop().unwrap_or_default();
-            waiting.steps.push_back(std::mem::replace(&mut found.steps, empty));
+            waiting.steps.extend(found.hand_over());
             waiting.until = until;
         }
         self.link();
@@ -165,8 +183,8 @@ impl Linker {
         let until = self.parts.iter().map(|(_, waiting)| waiting.until).min().unwrap_or(0);
         let mut events = Vec::new();
         loop {
-            let heads = self.parts.iter_mut().filter_map(|(_, waiting)| Some((waiting.head()?, waiting)));
-            let Some((_, waiting)) = heads.min_by_key(|(order, _)| *order).filter(|(order, _)| *order < until) else { return };
+            let earliest = self.parts.iter_mut().map(|(_, waiting)| waiting).min_by_key(|waiting| waiting.order());
+            let Some(waiting) = earliest.filter(|waiting| waiting.order() < until) else { return };
             waiting.link(&mut self.links, &mut events);
             events.drain(..).for_each(|event| tell(&mut self.parts, event));
         }
@@ -186,21 +204,14 @@ fn tell(parts: &mut [(Part, Waiting)], event: Event) {
 }
 
 impl Waiting {
-    /// The packet of the next step.
-    fn head(&mut self) -> Option<u64> {
-        while self.steps.front()?.len() == self.linked {
-            let mut done = self.steps.pop_front()?;
-            done.clear();
-            self.spare.push(done);
-            self.linked = 0;
-        }
-        Some(self.steps.front()?.get(self.linked)?.order)
+    /// The packet of the next step; behind all, where there is none.
+    fn order(&self) -> u64 {
+        self.steps.front().map_or(u64::MAX, |step| step.order)
     }
 
     /// Takes the next step.
     fn link(&mut self, links: &mut Links, events: &mut Vec<Event>) {
-        let Some(step) = self.steps.front().and_then(|steps| steps.get(self.linked)) else { return };
-        self.linked += 1;
+        let Some(step) = self.steps.pop_front() else { return };
         match &step.what {
             What::Publish(publishing) => {
                 self.publications.push_back(links.publish(publishing));

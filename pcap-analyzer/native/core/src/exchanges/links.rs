@@ -58,6 +58,13 @@ pub(super) struct Publishing {
     pub(super) parts: Parts,
 }
 
+impl Publishing {
+    /// More bytes of the publisher's leg.
+    pub(super) fn add_to_leg(&mut self, parts: &Parts) {
+        self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+}
+
 /// A broker's message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {

@@ -317,17 +317,18 @@ impl Outcome {
             let has_data = main.data.messages > 0;
             let is_secured = row.time1_security_ns.is_some();
             let remarks = [
-                (note::NO_DATA, !has_data && !is_secured, String::new()),
-                (note::NO_OPENING, has_data && !is_secured && !row.is_opening_seen, String::new()),
-                (note::NO_LAST_ACK, has_data && main.data.is_ack_expected() && main.data.last_ack_ns.is_none(), String::new()),
-                (note::BOTH_WAYS, other.data.messages > 0, format!("{} the other way", other.data.messages)),
-                (note::UNANSWERED, row.exchanges_unanswered > 0, format!("{} exchanges", row.exchanges_unanswered)),
-                (note::AMBIGUOUS, session.ambiguous > 0, format!("{} exchanges", session.ambiguous)),
-                (note::UNDELIVERED, session.undelivered > 0, format!("{} publications", session.undelivered)),
-                (note::STOPPED, row.messages_after_stop > 0, format!("{} messages", row.messages_after_stop)),
+                (note::NO_DATA, u64::from(!has_data && !is_secured), ""),
+                (note::NO_OPENING, u64::from(has_data && !is_secured && !row.is_opening_seen), ""),
+                (note::NO_LAST_ACK, u64::from(has_data && main.data.is_ack_expected() && main.data.last_ack_ns.is_none()), ""),
+                (note::BOTH_WAYS, other.data.messages, "the other way"),
+                (note::UNANSWERED, row.exchanges_unanswered, "exchanges"),
+                (note::AMBIGUOUS, session.ambiguous, "exchanges"),
+                (note::UNDELIVERED, session.undelivered, "publications"),
+                (note::STOPPED, row.messages_after_stop, "messages"),
             ];
-            for (kind, _, detail) in remarks.into_iter().filter(|(_, applies, _)| *applies) {
-                self.notes.add(kind, Some(row.session), 0, row.frame_last, || detail);
+            for (kind, count, of_what) in remarks.into_iter().filter(|(_, count, _)| *count > 0) {
+                let detail = || if of_what.is_empty() { String::new() } else { format!("{count} {of_what}") };
+                self.notes.add(kind, Some(row.session), 0, row.frame_last, detail);
             }
         }
     }
