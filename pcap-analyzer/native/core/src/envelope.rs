@@ -1,4 +1,5 @@
-//! Opens a frame down to its UDP or TCP payload: link, network and transport headers in order.
+//! Opens a frame down to its UDP or TCP payload: link, network and transport headers in order. What every frame goes through is always inlined, here and
+//! in the headers' own files: what one layer finds the next one takes apart at once, which then costs no copy.
 
 use crate::capture::Frame;
 use crate::layer::Layer;
@@ -76,7 +77,7 @@ enum Found {
 impl Opener {
     /// Opens one frame. Where that completes a datagram or segment, it is written to `packet`: in its place, since copies of what has just been written
     /// are what cost here.
-    #[inline]
+    #[inline(always)]
     pub fn open<'a>(&'a mut self, frame: &Frame<'a>, notes: &mut Notes, packet: &mut Packet) -> Opened<'a> {
         let mut context = Context::new(frame, notes, packet);
         match self.link(frame, &mut context) {
@@ -99,7 +100,7 @@ impl Opener {
         self.fragments.unfinished(notes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, frame: &Frame<'_>, context: &mut Context<'_>) -> Found {
         let fcs_bytes = u32::from(frame.fcs_bytes);
         let layer = Layer::new(frame.captured, frame.frame_bytes).cap(frame.frame_bytes.saturating_sub(fcs_bytes));
@@ -182,7 +183,7 @@ impl Opener {
     }
 
     /// An IP packet, and those within it.
-    #[inline]
+    #[inline(always)]
     fn ip(&mut self, layer: Layer<'_>, context: &mut Context<'_>) -> Found {
         let opened = network::open(layer);
         let ip = match &opened {
@@ -201,7 +202,7 @@ impl Opener {
     }
 
     /// What an IP packet holds.
-    #[inline]
+    #[inline(always)]
     fn upper(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
         match ip.protocol {
             TCP => context.transport(&transport::tcp(ip.rest), "tcp", ip),
@@ -316,14 +317,14 @@ fn gre(layer: Layer<'_>) -> Inside<'_> {
 }
 
 impl<'n> Context<'n> {
-    #[inline]
+    #[inline(always)]
     fn new(frame: &Frame<'_>, notes: &'n mut Notes, packet: &'n mut Packet) -> Self {
         let account = Account { frame_bytes: u64::from(frame.frame_bytes), time_first_ns: frame.time_ns, ..Account::default() };
         let (file, number, time_ns) = (frame.file, frame.number, frame.time_ns);
         Self { file, number, time_ns, is_ethernet: false, depth: 0, is_sent_again: false, account, refusal: None, notes, packet }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transport(&mut self, opened: &Result<transport::Opened<'_>, transport::Refused>, name: &'static str, ip: &Ip<'_>) -> Found {
         let opened = match opened {
             Ok(opened) => opened,

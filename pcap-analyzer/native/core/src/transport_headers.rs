@@ -37,7 +37,7 @@ const UDP_HEADER: u32 = 8;
 ///
 /// # Errors
 /// [`Refused`].
-#[inline]
+#[inline(always)]
 pub fn udp(layer: Layer<'_>) -> Result<Opened<'_>, Refused> {
     if layer.wire_bytes < UDP_HEADER {
         return Err(Refused::Malformed);
@@ -66,7 +66,7 @@ const TCP_LEAST_HEADER: u32 = 20;
 ///
 /// # Errors
 /// [`Refused`].
-#[inline]
+#[inline(always)]
 pub fn tcp(layer: Layer<'_>) -> Result<Opened<'_>, Refused> {
     let Some(&[p0, p1, p2, p3, s0, s1, s2, s3, a0, a1, a2, a3, offset, flags]) = layer.first() else {
         return Err(if layer.wire_bytes < TCP_LEAST_HEADER { Refused::Malformed } else { Refused::Cut });

@@ -269,7 +269,10 @@ impl Order {
             Some(all) => at_hand = *all,
             None => at_hand.iter_mut().zip(bytes.as_chunks::<4>().0).for_each(|(word, four)| *word = *four),
         }
-        at_hand.map(|four| self.u32(four))
+        match self {
+            Big => at_hand.map(u32::from_be_bytes),
+            Little => at_hand.map(u32::from_le_bytes),
+        }
     }
 
     /// The two 16-bit halves of a word in the order of the file.

@@ -7,7 +7,7 @@ use crate::packet::Address;
 const LEAST_HEADER: u32 = 20;
 
 /// Takes an IPv4 header with its options off. A total length of 0 is that of a frame handed over before segmentation (trap 41).
-#[inline]
+#[inline(always)]
 pub(super) fn open(layer: Layer<'_>) -> Result<Ip<'_>, Refused> {
     let Some(header) = layer.first::<20>() else {
         return Err(if layer.is_cut() { Refused::Cut("ip") } else { Refused::Malformed("ip") });

@@ -64,7 +64,7 @@ pub enum Refused {
 ///
 /// # Errors
 /// Where it was not captured whole or contradicts itself.
-#[inline]
+#[inline(always)]
 pub fn open(layer: Layer<'_>) -> Result<Ip<'_>, Refused> {
     match layer.u8(0).map(|first| first >> 4) {
         Some(4) => ipv4::open(layer),

@@ -60,11 +60,14 @@ impl<'s> Rooms<'s> {
     }
 
     /// Hands the exchanges that ended to whom wants their rows.
-    #[inline]
+    #[inline(always)]
     fn hand_over_ended(&mut self) {
-        if !self.options.wants_exchanges {
-            return;
+        if self.options.wants_exchanges {
+            self.hand_over_rows();
         }
+    }
+
+    fn hand_over_rows(&mut self) {
         for exchange in self.exchanges.take_ended() {
             if self.options.shares(exchange.session) {
                 let row = self.exchange_row(exchange);
@@ -159,11 +162,11 @@ impl Desk<'_, '_> {
     fn count(&mut self, message: &Message, placement: &Placement, from: Side) -> bool {
         let row = &message.row;
         let books = &mut self.rooms.books;
-        if let (Some(words), Some(session)) = (Words::of(message, self.told), books.of(self.session)) {
-            session.tells(&words, from, self.protocol.is_security);
+        if let Some(words) = Words::of(message, self.told) {
+            books.of(self.session).into_iter().for_each(|session| session.tells(&words, from, self.protocol.is_security));
         }
-        if let (Some(section), Some(session)) = (FieldSection::of(message, placement), books.of(self.session)) {
-            session.field_section(from, &section);
+        if let Some(section) = FieldSection::of(message, placement) {
+            books.of(self.session).into_iter().for_each(|session| session.field_section(from, &section));
         }
         let kind = books.kind(Kind { protocol: row.protocol, kind: row.kind, variant: row.variant });
         let count = Count::new(message, kind, placement);

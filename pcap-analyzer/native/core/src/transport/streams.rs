@@ -57,7 +57,7 @@ pub struct StreamTable {
 impl StreamTable {
     /// Finds the stream of a packet and writes it where it is to stay; `part` is asked where a new one belongs. A SYN opens the port pair anew, by Wireshark's rule, where its sequence number is
     /// another than that of the SYN before it.
-    #[inline]
+    #[inline(always)]
     pub fn seat(&mut self, packet: &Packet, part: impl FnOnce() -> u32, seat: &mut Seat) {
         let (source, destination) = (&packet.source, &packet.destination);
         let side = usize::from(source > destination);
@@ -84,7 +84,7 @@ impl StreamTable {
         Some(Seat { part, place, opens: None })
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<Home> {
         match key {
             Key::V4(key) => self.v4.get(key),

@@ -289,7 +289,14 @@ fn bytes_of(content: &[u8]) -> u32 {
 
 impl Back<'_> {
     /// Finds out what a conversation carries, where something of it is opened for the first time.
+    #[inline(always)]
     pub(super) fn look_inside(&mut self, packet: &Packet, at: u32) {
+        if self.pdml.is_some() {
+            self.begin_inside(packet, at);
+        }
+    }
+
+    fn begin_inside(&mut self, packet: &Packet, at: u32) {
         let Self { rooms, conversations, pdml: Some(pdml), .. } = self else { return };
         let Some(conversation) = conversations.get_mut(at).filter(|conversation| matches!(conversation.inside, Inside::Closed)) else {
             return;
@@ -313,7 +320,7 @@ impl Back<'_> {
     }
 
     /// Cuts what the messages carry that were set aside while the packet was cut.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open_sealed(&mut self, packet: &Packet, place: u32, at: u32) {
         if !self.rooms.sealed.is_empty() {
             self.cut_sealed(packet, place, at);

@@ -331,12 +331,18 @@ impl<'s> Back<'s> {
     }
 
     /// The stream's conversation, begun where bytes, if it has some, show which protocol it speaks.
-    #[inline]
+    #[inline(always)]
     fn conversation(&mut self, packet: &Packet, place: u32, has_bytes: bool, bytes: &[u8]) -> Option<u32> {
-        let stream = self.streams.get_mut(place)?;
-        if stream.conversation.is_some() || !has_bytes {
-            return stream.conversation;
+        let known = self.streams.get(place)?.conversation;
+        if known.is_some() || !has_bytes {
+            return known;
         }
+        self.find_conversation(packet, place, bytes)
+    }
+
+    #[cold]
+    fn find_conversation(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
+        let stream = self.streams.get_mut(place)?;
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
             let conversation = self.conversations.get_mut(group)?;
             conversation.members = conversation.members.saturating_add(1);

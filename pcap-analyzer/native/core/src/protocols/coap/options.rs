@@ -138,8 +138,7 @@ fn store(number: u32, value: &[u8], message: &mut Message) -> bool {
     if row.is_none() {
         return false;
     }
-    let short = u16::try_from(uint(value)).ok();
-    let tiny = u8::try_from(uint(value)).ok();
+    let tiny = || u8::try_from(uint(value)).ok();
     let columns = &mut message.row;
     match number {
         6 => columns.observe = Some(uint(value)),
@@ -148,8 +147,8 @@ fn store(number: u32, value: &[u8], message: &mut Message) -> bool {
             // delta 9 at most; a length of 13 and more takes a byte of its own (RFC 7252 §3.1)
             columns.security_bytes = u32::try_from(1 + usize::from(value.len() > 12) + value.len()).unwrap_or(0);
         }
-        12 => columns.content_format = short,
-        16 => columns.hop_limit = tiny,
+        12 => columns.content_format = u16::try_from(uint(value)).ok(),
+        16 => columns.hop_limit = tiny(),
         19 | 27 => {
             (columns.block1_num, columns.block1_more, columns.block1_szx) = block(value);
             columns.is_q_block |= number == 19;
@@ -160,7 +159,7 @@ fn store(number: u32, value: &[u8], message: &mut Message) -> bool {
         }
         28 => columns.size2 = Some(uint(value)),
         60 => columns.size1 = Some(uint(value)),
-        258 => columns.no_response = tiny,
+        258 => columns.no_response = tiny(),
         _ => {}
     }
     true
