@@ -35,7 +35,7 @@ impl File {
     }
 
     /// Goes on to the next frame and tells its time; none at the end, for whatever reason.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self) -> Option<i64> {
         self.is_at_frame = false;
         if self.info.damage.is_some() {
@@ -56,7 +56,7 @@ impl File {
     }
 
     /// The frame that [`File::advance`] went to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn frame(&self) -> Option<Frame<'_>> {
         let record = &self.record;
         self.is_at_frame.then(|| Frame {
@@ -75,7 +75,7 @@ impl File {
         &self.info
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(&mut self) {
         let (info, record) = (&mut self.info, &self.record);
         info.frames += 1;

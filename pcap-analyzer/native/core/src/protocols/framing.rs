@@ -374,7 +374,7 @@ const fn beyond_datagram(offset: usize) -> Malformed {
 }
 
 /// Fills in location and bytes of a message that stands in one packet.
-#[inline]
+#[inline(always)]
 fn emit(cutter: &mut Cutter<'_>, mine: Piece<'_>, captured: usize, fault: Option<Malformed>) {
     let message = &mut *cutter.message;
     locate(message, cutter.now, mine);
@@ -395,18 +395,24 @@ fn locate(message: &mut Message, now: (u64, i64), last: Piece<'_>) {
     message.time_last_ns = last.time_ns;
 }
 
+/// Counts a message that breaks its format as opaque, and says where it does.
+#[cold]
+fn refuse(message: &mut Message, len: usize, why: &Malformed) {
+    let len = u32::try_from(len).unwrap_or(u32::MAX);
+    let row = &mut message.row;
+    (row.security_bytes, row.header_bytes, row.option_bytes, row.payload_bytes, row.opaque_bytes) = (0, 0, 0, 0, len);
+    if row.kind.is_empty() {
+        row.kind = MALFORMED.id;
+    }
+    let comma = if why.section.is_empty() { "" } else { ", " };
+    row.malformed.set(&format!("offset {}: {}{comma}{}", why.offset, why.field, why.section));
+}
+
 /// Sets the byte columns: `headers` is the share of its frames' headers, `len` its own bytes.
-#[inline]
+#[inline(always)]
 fn weigh(message: &mut Message, headers: &Headers, len: usize, fault: Option<Malformed>) {
     if let Some(why) = fault {
-        let len = u32::try_from(len).unwrap_or(u32::MAX);
-        let row = &mut message.row;
-        (row.security_bytes, row.header_bytes, row.option_bytes, row.payload_bytes, row.opaque_bytes) = (0, 0, 0, 0, len);
-        if row.kind.is_empty() {
-            row.kind = MALFORMED.id;
-        }
-        let comma = if why.section.is_empty() { "" } else { ", " };
-        row.malformed.set(&format!("offset {}: {}{comma}{}", why.offset, why.field, why.section));
+        refuse(message, len, &why);
     }
     let row = &mut message.row;
     (row.link_bytes, row.padding_bytes) = (headers.link_bytes, headers.padding_bytes);

@@ -87,7 +87,7 @@ fn extended(cursor: &mut Cursor<'_>, nibble: u8, field: &'static str) -> Result<
 }
 
 /// Reads the options up to the payload marker or the end, into the columns; the cursor stands behind the marker afterwards.
-#[inline]
+#[inline(always)]
 pub fn read(cursor: &mut Cursor<'_>, message: &mut Message) -> Result<Told, Fault> {
     let mut told = Told { is_known: true, has_marker: false };
     let mut number = 0_u32;
