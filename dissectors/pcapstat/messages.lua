@@ -14,8 +14,8 @@ local streams = require("pcapstat.streams")
 
 local messages = {}
 
--- Bytes read of a message: enough for all before a payload, and for telling payloads apart.
-local MOST = 8192
+-- Bytes read of a message: nearly always enough for all before a payload, and for telling payloads apart; else all are read.
+local MOST, ALL = 8192, math.huge
 -- Packets with payload that are looked at for a protocol before their stream is left alone.
 local TRIES = 32
 
@@ -45,9 +45,9 @@ function messages.init()
     streams.init()
 end
 
--- The bytes of a field, `len` of them at most. In the frame itself they are quicker to get.
-local function raw(info, packet, len)
-    local count = math.min(len or info.len, info.len, MOST)
+-- The bytes of a field, `most` of them at most. In the frame itself they are quicker to get.
+local function raw(info, packet, most)
+    local count = math.min(most or MOST, info.len)
     if packet and packet.is_in_frame then
         return packet.tvb:raw(info.offset, count)
     end
@@ -66,24 +66,40 @@ local function finish(found, message, sum, frame_first, packet, stream, side)
     return message
 end
 
-local function read_coap(info, _, _, packet, is_framed)
+-- Length of the message that a datagram is: Wireshark's field ends where a snap length cut the frame.
+local function datagram_bytes(info, packet)
+    return packet.is_in_frame and packet.payload or info.len
+end
+
+local function read_coap_by(bytes, info, packet, is_framed)
     if packet.is_tcp then
-        local bytes = raw(info, packet)
-        local len = is_framed and info.len or coap.length_over_tcp(bytes)
+        local len = is_framed and info.len or coap.length_over_tcp(bytes) or info.len
         return coap.read_over_tcp(bytes, len, is_framed), len
     end
-    return coap.read(raw(info, packet), info.len), info.len
+    local len = datagram_bytes(info, packet)
+    return coap.read(bytes, len), len
+end
+
+local function read_coap(info, _, _, packet, is_framed)
+    local message, len = read_coap_by(raw(info, packet), info, packet, is_framed)
+    if message.is_cut and info.len > MOST then
+        return read_coap_by(raw(info, packet, ALL), info, packet, is_framed)
+    end
+    return message, len
 end
 
 local function read_mqtt(info, stream, side, packet)
     local bytes = raw(info, packet)
+    if info.len > MOST and not mqtt.is_enough(bytes, stream) then
+        bytes = raw(info, packet, ALL)
+    end
     local len = mqtt.length(bytes) or info.len
     return mqtt.read(bytes, len, stream, side), len
 end
 
 local function read_mqttsn(info, stream, side, packet)
-    local bytes = raw(info, packet)
-    return mqttsn.read(bytes, stream, side), #bytes
+    local len = datagram_bytes(info, packet)
+    return mqttsn.read(raw(info, packet), len, stream, side), len
 end
 
 -- Protocols whose messages Wireshark delimits: its field, how a message is read, ports that tell the server.

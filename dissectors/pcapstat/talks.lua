@@ -23,7 +23,7 @@ end
 
 local function place(message)
     local pairing = PAIRINGS[message.protocol]
-    if pairing and not message.malformed then
+    if pairing and not message.malformed and not message.is_unidentified then
         local stream, side = message.stream, message.side
         pairing.place(message, side, side == stream.client and stream.server or stream.client)
     end
