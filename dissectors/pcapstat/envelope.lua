@@ -96,12 +96,15 @@ local function new_packet(pinfo, headers, bytes, is_tcp, rest, payload_at)
         source_port = a * 256 + b, destination_port = c * 256 + d,
         sequence = is_tcp and ((e * 256 + f) * 256 + g) * 256 + h, flags = is_tcp and flags or 0,
         stream = stream.value,
-        item = false, tvb = false, is_in_frame = false, is_behind_hole = false, messages = false,
+        item = false, tvb = false, is_in_frame = false, is_filling_hole = false, queue = false, messages = false,
     }
 end
 
 -- A packet whose transport header Wireshark has to point out: of a fragmented datagram, behind extension headers, in a tunnel.
 local function pointed_out(pinfo, link, padding, total, header, is_fragment)
+    if fields.icmp() or fields.icmpv6() then
+        return nil
+    end
     local transport, is_tcp = fields.tcp(), true
     if not transport then
         transport, is_tcp = fields.udp(), false

@@ -132,7 +132,7 @@ end
 -- Leaves out the bytes of the stream that stand before a message of this very frame and belong to none.
 local function skip_to(queue, info, packet)
     local wanted = packet.payload - (info.offset - packet.payload_at)
-    if queue.bytes > wanted and wanted > 0 and not packet.is_behind_hole then
+    if queue.bytes > wanted and wanted > 0 and not packet.is_filling_hole then
         pieces.take(queue, queue.bytes - wanted)
     end
 end
@@ -206,9 +206,9 @@ local function read_records(found, infos, packet, stream, side)
     for at, info in ipairs(infos) do
         local message, len = read_record(info, stream, side, types[at])
         if stream.is_tcp and is_in_frame(info, packet) then
-            skip_to(side.queue, info, packet)
+            skip_to(packet.queue, info, packet)
         end
-        local sum, frame_first = pieces.take(side.queue, len)
+        local sum, frame_first = pieces.take(packet.queue, len)
         taken[message] = { sum = sum, len = len }
         if message.is_encrypted then
             sealed[#sealed + 1] = message
@@ -254,9 +254,9 @@ local function read_websocket(found, infos, packet, stream, side)
     for _, info in ipairs(infos) do
         local header, length, is_compressed = websocket_header(raw(info, nil, 14))
         if is_in_frame(info, packet) then
-            skip_to(side.queue, info, packet)
+            skip_to(packet.queue, info, packet)
         end
-        local sum = pieces.take(side.queue, header + length)
+        local sum = pieces.take(packet.queue, header + length)
         if not is_compressed then
             push_content(side, sum, header + length, length, 6, packet)
             is_open = true
@@ -301,7 +301,7 @@ local function read(packet, stream, side)
     elseif not stream.carrier then
         local application, inside = applications(packet, stream)
         if application then
-            read_all(found, application, inside, side.queue, packet, stream, side)
+            read_all(found, application, inside, packet.queue, packet, stream, side)
         end
     end
     return found
@@ -314,7 +314,7 @@ local function is_given_up(stream, side)
     end
     stream.tries = (stream.tries or 0) + 1
     if stream.tries > TRIES then
-        side.queue = pieces.queue()
+        side.queue, side.ahead = pieces.queue(), pieces.queue()
         return true
     end
     return false
@@ -329,8 +329,9 @@ local function compute(tvb, pinfo)
     end
     local stream, side = streams.of(packet, pinfo)
     local had_hole = #side.held > 0
-    local is_new = streams.take(side, packet)
-    packet.is_behind_hole = had_hole or #side.held > 0
+    local is_new, queue = streams.take(side, packet)
+    packet.queue = queue
+    packet.is_filling_hole = had_hole and queue == side.queue
     packet.messages = NONE
     stream.payload_ns = stream.payload_ns or packet.payload > 0 and packet.time_ns or nil
     if packet.payload > 0 and is_new and not is_given_up(stream, side) then

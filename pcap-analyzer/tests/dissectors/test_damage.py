@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from places import SHARED
 from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapWriter
 
@@ -142,3 +144,75 @@ def test_frames_cut_anywhere_show_no_error(tmp_path: Path) -> None:
     path = cut(tmp_path / "mqttsn-cut.pcap", [*cuts, *((frame, len(frame)) for frame in short)])
     for arguments in (["-V"], ["-2", "-Y", "frame", "-V"]):
         assert "Lua Error" not in run(path, ALL, arguments)
+
+
+def publication(count: int) -> bytes:
+    """Return a PUBLISH of `count` bytes, up to 16,386 (MQTT 3.1.1 §2.2.3)."""
+    remaining = count - 3 if count > 129 else count - 2
+    return packet(3, text("t") + bytes(remaining - 3))
+
+
+def segments(parts: Sequence[bytes], lost: Sequence[int]) -> list[Any]:
+    """Return the segments of a client without those that the capture lost; each part is one."""
+    frames, at = [around(TCP(sport=40000, dport=1883, flags="S", seq=0), b"")], 1
+    for number, part in enumerate(parts):
+        if number not in lost:
+            frames.append(around(TCP(sport=40000, dport=1883, flags="PA", seq=at, ack=1), part))
+        at += len(part)
+    return frames
+
+
+@pytest.mark.parametrize(
+    ("parts", "lost", "sizes"),
+    [
+        # Ethernet, IPv4 and TCP take 54 bytes of each segment; the two last parts are one message
+        (
+            [connect("c"), publication(100), publication(100), publication(90), publication(2000)[:1000], publication(2000)[1000:]],
+            [1],
+            [54 + len(connect("c")), 154, 144, 2108],
+        ),
+        ([connect("c"), *[publication(60)] * 700], [1], [54 + len(connect("c")), *[114] * 699]),
+        ([connect("c"), *[publication(60)] * 9], [1, 4, 5], [54 + len(connect("c")), *[114] * 6]),
+    ],
+    ids=["one", "for ever", "several"],
+)
+def test_messages_behind_a_lost_segment_have_their_headers(parts: list[bytes], lost: list[int], sizes: list[int], tmp_path: Path) -> None:
+    """Wireshark goes on behind a hole where it does not wait for it: a message answers for the frames that carry it, and no others."""
+    path = written(tmp_path / "lost.pcap", segments(parts, lost))
+    found = parsed(path, OVERHEAD, ("-o", "tcp.reassemble_out_of_order:FALSE"))
+    shown = [values(message) for _, tree in found for message in tree.findall("field[@name='pcapstat_overhead.message']")]
+    assert [int(fields["frame_bytes"]) for fields in shown] == sizes
+
+
+def test_what_icmp_quotes_in_a_tunnel_is_no_message(tmp_path: Path) -> None:
+    """IPv6 in IPv4 (RFC 4213) with an ICMPv6 error about a CoAP request (RFC 4443 §3.1), and the request itself."""
+    ends = {"src": "2001:db8::1", "dst": "2001:db8::2"}
+    request = IPv6(**ends) / UDP(sport=40001, dport=5683) / b"\x40\x01\x00\x01"
+    error = IPv6(src=ends["dst"], dst=ends["src"]) / ICMPv6DestUnreach(code=4) / request
+    tunnels = [around(inner, b"") for inner in (request, error)]
+    found = parsed(written(tmp_path / "tunnel.pcap", tunnels), OVERHEAD, ())
+    assert [frame for frame, tree in found if tree.findall("field[@name='pcapstat_overhead.message']")] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "security", "opaque"),
+    [
+        # DTLS as before its standard, AES in CBC with SHA: 13, a vector of 16, 20 and the length of padding, of 61 bytes
+        ("arkime/wireshark-dtls0.pcap", 7, 50, 11),
+        # IDEA and RC2 in CBC, TLS 1.1: 5, a vector of 8, MAC of 20 or 16 and the length of padding
+        ("wireshark-notes/tls__all__dump.pcapng", 70, 5 + 8 + 20 + 1, 67),
+        ("wireshark-notes/tls__all__dump.pcapng", 55, 5 + 8 + 16 + 1, 71),
+        # SSL 2.0's ClientHello (RFC 5246 Appendix E.2): two bytes of length
+        ("ndpi/google_ssl.pcap", 4, 126, 0),
+        # the client's Finished of a draft of TLS 1.3, 4 + 32 bytes; data behind one
+        ("suricata-verify/tls__tls13-draft18__tls13_draft18.pcap", 14, 5 + 4 + 32 + 1 + 16, 0),
+        ("arkime/tls-split-client-hello.pcap", 18, 5 + 1 + 16, 70),
+    ],
+)
+def test_records_of_all_ages_have_their_parts(name: str, frame: int, security: int, opaque: int) -> None:
+    """What a record adds to its content, counted by hand; the public captures stand beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip("no public captures beside the checkout")
+    found = {number: tree for number, tree in parsed(SHARED / name, OVERHEAD, ())}
+    (fields,) = (values(message) for message in found[frame].findall("field[@name='pcapstat_overhead.message']"))
+    assert (int(fields["security_bytes"]), int(fields["opaque_bytes"])) == (security, opaque)
