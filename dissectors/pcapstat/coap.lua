@@ -190,6 +190,13 @@ local function broken(message, len, why)
     return message
 end
 
+-- A message of which `bytes` end before its payload: what is there counts as header, the rest is not known.
+local function cut(message, bytes, len)
+    message.header, message.option, message.payload, message.security, message.opaque = #bytes, 0, 0, 0, len - #bytes
+    message.is_cut = true
+    return message
+end
+
 -- Specified size with the token that is there, minimal size with the empty one; not judged where OSCORE protects the content.
 local function weigh(message, fixed, token, options, len)
     if message.is_oscore then
@@ -221,8 +228,14 @@ local function read_body(message, bytes, token_at, token_bytes, len, fixed)
     message.token = bytes:sub(token_at, token_at + token_bytes - 1)
     message.header = token_at - 1 + token_bytes
     local options_at = token_at + token_bytes
+    if #bytes < options_at - 1 then
+        message.is_unidentified = true
+        return #bytes < len and cut(message, bytes, len) or broken(message, len, "token, RFC 7252 §3")
+    end
     local payload_at, has_marker, specified = read_options(bytes, options_at, message)
-    if not payload_at or (has_marker and payload_at > len) then
+    if #bytes < len and not has_marker then
+        return cut(message, bytes, len)
+    elseif not payload_at or (has_marker and payload_at > len) then
         return broken(message, len, "options or payload marker, RFC 7252 §3.1")
     end
     divide(message, options_at, payload_at, has_marker, len)
@@ -239,7 +252,7 @@ local function new_message(is_over_tcp)
     }
 end
 
--- A message of `len` bytes in a datagram, of which `bytes` were captured.
+-- A message of `len` bytes in a datagram, of which `bytes` were captured; `is_cut` where they end before the payload.
 function coap.read(bytes, len)
     local first, code, high, low = bytes:byte(1, 4)
     local message = new_message(false)

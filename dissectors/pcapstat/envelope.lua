@@ -7,7 +7,9 @@ local envelope = {}
 local ICMP, TCP, UDP, IPV6_FRAGMENT, ICMPV6 = 1, 6, 17, 44, 58
 -- Bytes read of a frame from its IP header on: the longest, and what is asked of TCP's.
 local READ = 80
-local IPV6_HEADER, FRAGMENT_HEADER = 40, 8
+local IPV6_HEADER, FRAGMENT_HEADER, UDP_HEADER = 40, 8, 8
+-- Bytes read of a TCP header: to its flags.
+local TCP_READ = 14
 
 -- Accounts of fragments by frame, until their datagram is whole.
 local fragments = {}
@@ -66,7 +68,7 @@ end
 
 -- Length of a TCP or UDP header. Wireshark's field is as long as that only where its tree is shown.
 local function header_bytes(bytes, is_tcp)
-    return is_tcp and math.floor((bytes:byte(13) or 0x50) / 16) * 4 or 8
+    return is_tcp and math.floor(bytes:byte(13) / 16) * 4 or UDP_HEADER
 end
 
 -- Length of the payload behind a header in an IP packet of which `rest` bytes are left.
@@ -79,23 +81,30 @@ local function payload_bytes(bytes, is_tcp, rest)
     return (told >= 8 and told <= rest) and told - 8 or rest - 8
 end
 
--- The packet of a UDP or TCP header that begins `bytes`; all that becomes known of it has its place.
+-- The packet of a UDP or TCP header that begins `bytes`; all that becomes known of it has its place. None where the capture cut the header off, or
+-- where Wireshark gives the packet to no stream: it does not where a length is not one.
 local function new_packet(pinfo, headers, bytes, is_tcp, rest, payload_at)
-    local number = pinfo.number
-    local a, b, c, d, e, f, g, h, _, _, _, _, _, flags = bytes:byte(1, 14)
+    local number, stream = pinfo.number, is_tcp and fields["tcp.stream"]() or not is_tcp and fields["udp.stream"]()
+    if not stream or #bytes < (is_tcp and TCP_READ or UDP_HEADER) then
+        return nil
+    end
+    local a, b, c, d, e, f, g, h, _, _, _, _, _, flags = bytes:byte(1, TCP_READ)
     headers[4] = header_bytes(bytes, is_tcp)
     return {
         number = number, first = headers.frame or number, time_ns = envelope.time_ns(pinfo), headers = headers,
         payload = payload_bytes(bytes, is_tcp, rest), is_tcp = is_tcp, payload_at = payload_at + headers[4],
         source_port = a * 256 + b, destination_port = c * 256 + d,
         sequence = is_tcp and ((e * 256 + f) * 256 + g) * 256 + h, flags = is_tcp and flags or 0,
-        stream = (is_tcp and fields["tcp.stream"]() or fields["udp.stream"]()).value,
-        item = false, tvb = false, is_in_frame = false, is_behind_hole = false, messages = false,
+        stream = stream.value,
+        item = false, tvb = false, is_in_frame = false, is_filling_hole = false, queue = false, messages = false,
     }
 end
 
 -- A packet whose transport header Wireshark has to point out: of a fragmented datagram, behind extension headers, in a tunnel.
 local function pointed_out(pinfo, link, padding, total, header, is_fragment)
+    if fields.icmp() or fields.icmpv6() then
+        return nil
+    end
     local transport, is_tcp = fields.tcp(), true
     if not transport then
         transport, is_tcp = fields.udp(), false
@@ -107,7 +116,7 @@ local function pointed_out(pinfo, link, padding, total, header, is_fragment)
         return nil
     end
     local source = transport.source
-    local bytes = source:raw(transport.offset, math.min(14, source:len() - transport.offset))
+    local bytes = source:raw(transport.offset, math.min(TCP_READ, source:len() - transport.offset))
     if is_fragment then
         local headers = reassembled(pinfo.number, link, padding, header)
         return new_packet(pinfo, headers, bytes, is_tcp, source:len(), transport.offset)
@@ -131,7 +140,7 @@ function envelope.open(tvb, pinfo)
     end
     local padding = math.max(0, wire - link - total)
     local packet
-    if (protocol == TCP or protocol == UDP) and not is_fragment and #bytes >= header + (protocol == TCP and 14 or 8) then
+    if (protocol == TCP or protocol == UDP) and not is_fragment and #bytes >= header + (protocol == TCP and TCP_READ or UDP_HEADER) then
         local headers = { link, padding, header, 0, 0, 0 }
         packet = new_packet(pinfo, headers, bytes:sub(header + 1), protocol == TCP, total - header, link + header)
     else

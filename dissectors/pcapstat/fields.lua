@@ -4,7 +4,7 @@
 local fields = {}
 
 local NAMES = {
-    "frame", "ip", "ipv6", "ip.fragment", "ipv6.fraghdr", "ipv6.fragment", "tcp", "udp", "tcp.stream", "udp.stream",
+    "frame", "ip", "ipv6", "icmp", "icmpv6", "ip.fragment", "ipv6.fraghdr", "ipv6.fragment", "tcp", "udp", "tcp.stream", "udp.stream",
     "coap", "mqtt", "mqttsn", "websocket", "tls.record", "dtls.record", "tls.app_data", "dtls.app_data",
     "tls.segment.data", "tls.record.content_type", "tls.handshake.ciphersuite", "dtls.handshake.ciphersuite", "oscore.code",
 }

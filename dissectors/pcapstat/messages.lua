@@ -14,8 +14,8 @@ local streams = require("pcapstat.streams")
 
 local messages = {}
 
--- Bytes read of a message: enough for all before a payload, and for telling payloads apart.
-local MOST = 8192
+-- Bytes read of a message: nearly always enough for all before a payload, and for telling payloads apart; else all are read.
+local MOST, ALL = 8192, math.huge
 -- Packets with payload that are looked at for a protocol before their stream is left alone.
 local TRIES = 32
 
@@ -45,9 +45,9 @@ function messages.init()
     streams.init()
 end
 
--- The bytes of a field, `len` of them at most. In the frame itself they are quicker to get.
-local function raw(info, packet, len)
-    local count = math.min(len or info.len, info.len, MOST)
+-- The bytes of a field, `most` of them at most. In the frame itself they are quicker to get.
+local function raw(info, packet, most)
+    local count = math.min(most or MOST, info.len)
     if packet and packet.is_in_frame then
         return packet.tvb:raw(info.offset, count)
     end
@@ -66,24 +66,40 @@ local function finish(found, message, sum, frame_first, packet, stream, side)
     return message
 end
 
-local function read_coap(info, _, _, packet, is_framed)
+-- Length of the message that a datagram is: Wireshark's field ends where a snap length cut the frame.
+local function datagram_bytes(info, packet)
+    return packet.is_in_frame and packet.payload or info.len
+end
+
+local function read_coap_by(bytes, info, packet, is_framed)
     if packet.is_tcp then
-        local bytes = raw(info, packet)
-        local len = is_framed and info.len or coap.length_over_tcp(bytes)
+        local len = is_framed and info.len or coap.length_over_tcp(bytes) or info.len
         return coap.read_over_tcp(bytes, len, is_framed), len
     end
-    return coap.read(raw(info, packet), info.len), info.len
+    local len = datagram_bytes(info, packet)
+    return coap.read(bytes, len), len
+end
+
+local function read_coap(info, _, _, packet, is_framed)
+    local message, len = read_coap_by(raw(info, packet), info, packet, is_framed)
+    if message.is_cut and info.len > MOST then
+        return read_coap_by(raw(info, packet, ALL), info, packet, is_framed)
+    end
+    return message, len
 end
 
 local function read_mqtt(info, stream, side, packet)
     local bytes = raw(info, packet)
+    if info.len > MOST and not mqtt.is_enough(bytes, stream) then
+        bytes = raw(info, packet, ALL)
+    end
     local len = mqtt.length(bytes) or info.len
     return mqtt.read(bytes, len, stream, side), len
 end
 
 local function read_mqttsn(info, stream, side, packet)
-    local bytes = raw(info, packet)
-    return mqttsn.read(bytes, stream, side), #bytes
+    local len = datagram_bytes(info, packet)
+    return mqttsn.read(raw(info, packet), len, stream, side), len
 end
 
 -- Protocols whose messages Wireshark delimits: its field, how a message is read, ports that tell the server.
@@ -116,7 +132,7 @@ end
 -- Leaves out the bytes of the stream that stand before a message of this very frame and belong to none.
 local function skip_to(queue, info, packet)
     local wanted = packet.payload - (info.offset - packet.payload_at)
-    if queue.bytes > wanted and wanted > 0 and not packet.is_behind_hole then
+    if queue.bytes > wanted and wanted > 0 and not packet.is_filling_hole then
         pieces.take(queue, queue.bytes - wanted)
     end
 end
@@ -190,9 +206,9 @@ local function read_records(found, infos, packet, stream, side)
     for at, info in ipairs(infos) do
         local message, len = read_record(info, stream, side, types[at])
         if stream.is_tcp and is_in_frame(info, packet) then
-            skip_to(side.queue, info, packet)
+            skip_to(packet.queue, info, packet)
         end
-        local sum, frame_first = pieces.take(side.queue, len)
+        local sum, frame_first = pieces.take(packet.queue, len)
         taken[message] = { sum = sum, len = len }
         if message.is_encrypted then
             sealed[#sealed + 1] = message
@@ -238,9 +254,9 @@ local function read_websocket(found, infos, packet, stream, side)
     for _, info in ipairs(infos) do
         local header, length, is_compressed = websocket_header(raw(info, nil, 14))
         if is_in_frame(info, packet) then
-            skip_to(side.queue, info, packet)
+            skip_to(packet.queue, info, packet)
         end
-        local sum = pieces.take(side.queue, header + length)
+        local sum = pieces.take(packet.queue, header + length)
         if not is_compressed then
             push_content(side, sum, header + length, length, 6, packet)
             is_open = true
@@ -285,7 +301,7 @@ local function read(packet, stream, side)
     elseif not stream.carrier then
         local application, inside = applications(packet, stream)
         if application then
-            read_all(found, application, inside, side.queue, packet, stream, side)
+            read_all(found, application, inside, packet.queue, packet, stream, side)
         end
     end
     return found
@@ -298,7 +314,7 @@ local function is_given_up(stream, side)
     end
     stream.tries = (stream.tries or 0) + 1
     if stream.tries > TRIES then
-        side.queue = pieces.queue()
+        side.queue, side.ahead = pieces.queue(), pieces.queue()
         return true
     end
     return false
@@ -313,8 +329,9 @@ local function compute(tvb, pinfo)
     end
     local stream, side = streams.of(packet, pinfo)
     local had_hole = #side.held > 0
-    local is_new = streams.take(side, packet)
-    packet.is_behind_hole = had_hole or #side.held > 0
+    local is_new, queue = streams.take(side, packet)
+    packet.queue = queue
+    packet.is_filling_hole = had_hole and queue == side.queue
     packet.messages = NONE
     stream.payload_ns = stream.payload_ns or packet.payload > 0 and packet.time_ns or nil
     if packet.payload > 0 and is_new and not is_given_up(stream, side) then

@@ -20,7 +20,7 @@ local PROPERTIES = {
     [39] = 4, [40] = 1, [41] = 1, [42] = 1,
 }
 local TOPIC_ALIAS = 35
-local PUBREL, SUBSCRIBE, UNSUBSCRIBE = 6, 8, 10
+local CONNECT, PUBLISH, PUBREL, SUBSCRIBE, UNSUBSCRIBE = 1, 3, 6, 8, 10
 -- Bytes at a payload's start that tell publications of one topic apart, with its length.
 local DIGESTED = 4096
 
@@ -262,10 +262,29 @@ local function broken(message, len)
     return message
 end
 
+-- A control packet whose bytes end before its payload.
+local function cut(message, bytes, len)
+    message.header, message.option, message.opaque, message.is_unidentified = #bytes, 0, len - #bytes, true
+    message.client_identifier = nil
+    return message
+end
+
 -- Length of the control packet that begins with these bytes.
 function mqtt.length(bytes)
     local remaining, at = variable(bytes, 2)
     return remaining and at - 1 + remaining
+end
+
+-- Whether the first bytes of a control packet hold all before a payload: of a PUBLISH topic, identifier and properties. Others have no payload.
+function mqtt.is_enough(bytes, connection)
+    local _, at = variable(bytes, 2)
+    local behind = at and floor(bytes:byte(1) / 16) == PUBLISH and behind_text(bytes, at)
+    if not behind then
+        return false
+    end
+    local has_id = floor(bytes:byte(1) / 2) % 4 > 0
+    local length, first = variable(bytes, behind + (has_id and 2 or 0))
+    return length ~= nil and ((connection.version or 5) < 5 or first + length - 1 <= #bytes)
 end
 
 -- A control packet of `len` bytes, of which `bytes` holds the start (all of it, but for a long payload). `connection` and `side` keep
@@ -285,12 +304,19 @@ function mqtt.read(bytes, len, connection, side)
     if not remaining or not reader then
         return broken(message, len)
     end
+    if #bytes < len and not mqtt.is_enough(bytes, connection) then
+        if number == CONNECT then
+            -- the version may be there
+            reader(message, bytes, at, connection)
+        end
+        return cut(message, bytes, len)
+    end
     message.dup = dup(number, first % 16, connection)
     local behind, specified = reader(message, bytes, at, connection, side)
     if not behind then
         return broken(message, len)
     end
-    if number == 3 then
+    if number == PUBLISH then
         message.payload = len - (behind - 1)
         message.digest = bytes:sub(behind, behind + DIGESTED - 1) .. message.payload
         specified = specified + message.payload

@@ -14,11 +14,16 @@ local KINDS = { [-1] = "PUBLISH QoS -1", [0] = "PUBLISH QoS 0", "PUBLISH QoS 1",
 -- How long a publication waits for deliveries, in capture time.
 local WAIT_NS = 120e9
 
--- Publications by topic and payload, and the time of the last one.
-local publications, published_ns = {}, 0
+-- Publications by topic and payload, and the time of the last one. Those that nothing asked for within two waits are forgotten with `older`.
+local recent, older, turned_ns, published_ns = {}, {}, 0, 0
 
 function pairing.init()
-    publications, published_ns = {}, 0
+    recent, older, turned_ns, published_ns = {}, {}, 0, 0
+end
+
+local function publications_of(key)
+    recent[key] = recent[key] or older[key]
+    return recent[key]
 end
 
 local function key_of(message)
@@ -27,9 +32,12 @@ end
 
 local function publish(exchange, message)
     local key = key_of(message)
-    local list = publications[key] or {}
-    publications[key] = list
     published_ns = message.time_ns
+    if published_ns - turned_ns > WAIT_NS then
+        recent, older, turned_ns = {}, recent, published_ns
+    end
+    local list = publications_of(key) or {}
+    recent[key] = list
     local publication = { exchange = exchange, time_ns = message.time_ns, delivered_to = {}, legs = { message } }
     list[#list + 1] = publication
     exchange.deliveries = {}
@@ -47,7 +55,7 @@ end
 -- The earliest publication behind the last that this session was given.
 local function find(message)
     local since_ns = message.retain and message.stream.forwarded_since_ns or -math.huge
-    local list, found = publications[key_of(message)] or {}, nil
+    local list, found = publications_of(key_of(message)) or {}, nil
     for at = #list, 1, -1 do
         local publication = list[at]
         local is_old = publication.time_ns < since_ns or published_ns - publication.time_ns > WAIT_NS

@@ -23,6 +23,12 @@ local QOS = { [0] = "QoS 0", "QoS 1", "QoS 2", "QoS -1" }
 local CONNECT, REGISTER, REGACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, UNSUBSCRIBE = 0x04, 0x0a, 0x0b, 0x0c, 0x0d, 0x12, 0x13, 0x14
 local CONNACK, PINGREQ, WILLTOPICRESP, WILLMSGRESP = 0x05, 0x16, 0x1b, 0x1d
 
+-- Bytes of the fields of a fixed length behind the message type.
+local FIXED = {
+    [0x00] = 3, [0x01] = 1, [0x02] = 1, [0x04] = 4, [0x05] = 1, [0x0a] = 4, [0x0b] = 5, [0x0c] = 5, [0x0d] = 5, [0x0e] = 2, [0x0f] = 2,
+    [0x10] = 2, [0x12] = 3, [0x13] = 6, [0x14] = 3, [0x15] = 2, [0x1b] = 1, [0x1d] = 1,
+}
+
 local function u16(bytes, at)
     local high, low = bytes:byte(at, at + 1)
     return low and high * 256 + low
@@ -33,9 +39,6 @@ local function publish(message, bytes, at, connection)
     local flags = bytes:byte(at)
     local topic = u16(bytes, at + 1)
     message.id = u16(bytes, at + 3)
-    if not message.id then
-        return nil
-    end
     local qos = floor(flags / 32) % 4
     message.dup, message.retain, message.variant = flags >= 128, floor(flags / 16) % 2 == 1, QOS[qos]
     message.qos = qos < 3 and qos or nil
@@ -56,8 +59,11 @@ local function agree(message, connection, number, topic)
     end
 end
 
+-- Reads what the fields tell. Returns where a payload begins; none where the bytes end before it.
 local function fields(message, kind, bytes, at, connection, side)
-    if kind == PUBLISH then
+    if #bytes < at - 1 + (FIXED[kind] or 0) then
+        return nil
+    elseif kind == PUBLISH then
         return publish(message, bytes, at, connection)
     elseif kind == REGISTER then
         message.id = u16(bytes, at + 2)
@@ -92,15 +98,8 @@ local function fields(message, kind, bytes, at, connection, side)
     return #bytes + 1
 end
 
--- Length of the message that begins with these bytes (§5.2.1).
-function mqttsn.length(bytes)
-    local first = bytes:byte(1)
-    return first == 1 and u16(bytes, 2) or first
-end
-
--- A message, from its start to the end of `bytes`; `connection` keeps topics.
-function mqttsn.read(bytes, connection, side)
-    local len = #bytes
+-- A message of `len` bytes, of which `bytes` holds the start (all of it, but for a long payload); `connection` keeps topics.
+function mqttsn.read(bytes, len, connection, side)
     local first = bytes:byte(1)
     local at = first == 1 and 4 or 2
     local kind = bytes:byte(at)
@@ -110,7 +109,10 @@ function mqttsn.read(bytes, connection, side)
     }
     connection.topics, connection.asked = connection.topics or {}, connection.asked or {}
     local behind = kind and NAMES[kind] and fields(message, kind, bytes, at + 1, connection, side)
-    if not behind then
+    if not behind and #bytes < len then
+        message.header, message.opaque, message.is_unidentified = #bytes, len - #bytes, true
+        return message
+    elseif not behind then
         message.header, message.opaque, message.malformed = 0, len, "fields, MQTT-SN 1.2 §5.4"
         return message
     end

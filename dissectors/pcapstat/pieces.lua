@@ -56,6 +56,7 @@ function pieces.take(queue, count)
     if next_piece and next_piece.from == 0 and next_piece.to == count and next_piece.total == count then
         queue[queue.first] = nil
         queue.first, queue.bytes = queue.first + 1, queue.bytes - count
+        next_piece.from = count
         return next_piece.headers, next_piece.frame
     end
     local sum, frame_first = { 0, 0, 0, 0, 0, 0 }, nil

@@ -18,6 +18,11 @@ local TLS_HEADER, DTLS_HEADER, HANDSHAKE_HEADER, DTLS_HANDSHAKE_HEADER = 5, 13, 
 local HASHES = { SHA384 = 48, SHA256 = 32, SHA = 20, MD5 = 16 }
 -- JDK's TLS 1.3 pads each record with so many bytes.
 local JDK_PADDING = 16
+-- EndOfEarlyData, a Certificate without any; CertificateVerify without its signature; signatures of curves, and of RSA with keys of 1,024 to 4,096 bits
+-- (RFC 8446 §4.5, §4.4.2, §4.4.3).
+local SHORT, VERIFY, CURVES, RSA = { 4, 8 }, 8, { 64, 139 }, { 128, 512 }
+-- Versions of TLS: the last without an explicit vector (RFC 2246 §6.2.3.2); drafts of TLS 1.3, those before the second had no session ID in ServerHello.
+local TLS_1_0, DRAFTS, DRAFT_WITH_SESSION_ID = 0x0301, 0x7f00, 0x7f16
 
 local function u16(bytes, at)
     local high, low = bytes:byte(at, at + 1)
@@ -33,7 +38,8 @@ local function protection(name)
     elseif name:find("_GCM", 1, true) or name:find("_CCM", 1, true) then
         return { nonce = is_13 and 0 or 8, tag = name:find("_CCM_8", 1, true) and 8 or 16, mac = mac }
     elseif name:find("_CBC", 1, true) then
-        return { block = name:find("DES", 1, true) and 8 or 16, mac = mac }
+        local is_short = name:find("DES", 1, true) or name:find("IDEA", 1, true) or name:find("RC2", 1, true)
+        return { block = is_short and 8 or 16, mac = mac }
     end
     return { nonce = 0, tag = mac, mac = mac }
 end
@@ -46,7 +52,7 @@ local function content_bytes(agreed, fragment)
     end
     local content
     if suite.block then
-        local vector = agreed.version > 0x0301 and suite.block or 0
+        local vector = agreed.has_vector and suite.block or 0
         local outside = agreed.is_encrypt_then_mac and suite.mac or 0
         content = fragment - vector - outside - (suite.mac - outside) - 1
     else
@@ -74,13 +80,17 @@ local function read_extensions(agreed, bytes, at)
 end
 
 -- What a ServerHello agreed. Wireshark names the cipher suite: the last one of the frame is the server's choice.
-local function server_hello(bytes, at, field)
+local function server_hello(bytes, at, field, is_datagram)
     local infos = { field() }
     local chosen = infos[#infos]
     local name = chosen and chosen.display:match("TLS_[%w_]+")
-    local agreed = { version = u16(bytes, at), protection = name and protection(name), suite = name }
-    local session_id = bytes:byte(at + 34)
-    if session_id then
+    local version, session_id = u16(bytes, at) or 0, bytes:byte(at + 34)
+    local is_draft = version >= DRAFTS and version < DRAFT_WITH_SESSION_ID
+    local agreed = {
+        version = version, protection = name and protection(name), suite = name, is_13 = is_draft,
+        has_vector = is_datagram or version > TLS_1_0,
+    }
+    if session_id and not is_draft then
         read_extensions(agreed, bytes, at + 35 + session_id + 3)
     end
     return agreed
@@ -107,26 +117,62 @@ local function protect(message, agreed, header, fragment)
     message.is_encrypted = true
 end
 
+local function is_padded(content, bytes)
+    return content == bytes or content == bytes + JDK_PADDING
+end
+
+local function is_signature(bytes)
+    return bytes >= CURVES[1] and bytes <= CURVES[2] or bytes >= RSA[1] and bytes <= RSA[2] and bytes % RSA[1] == 0
+end
+
+-- What a record may be of the client's last flight by its size, as the core judges it: its Finished ends it; the first may be all of it, or what
+-- is short; later ones have a signature. None where it is data.
+local function part_of_flight(connection, fragment)
+    local suite, content = connection.agreed.protection, content_bytes(connection.agreed, fragment)
+    if not content then
+        return "inner"
+    end
+    local finished = HANDSHAKE_HEADER + suite.mac
+    if is_padded(content, finished) then
+        return "last"
+    end
+    local may_be
+    if connection.hidden == "server" then
+        may_be = content > finished or is_padded(content, SHORT[1]) or is_padded(content, SHORT[2])
+    else
+        may_be = is_signature(content - VERIFY) or is_signature(content - VERIFY - JDK_PADDING)
+    end
+    return (may_be or connection.has_early_data) and "inner" or nil
+end
+
 -- Whether a record of TLS 1.3 that looks like application data is taken for the handshake: the server's from its ServerHello on until the
--- client has answered, the client's up to the first of a Finished's size.
+-- client has answered, the client's up to the end of its flight.
 local function is_hidden_handshake(connection, fragment, is_client)
     local hidden = connection.hidden
     if hidden == "server" and not is_client then
         return true
     elseif hidden and is_client then
-        local suite = connection.agreed.protection
-        local finished = suite and 4 + suite.mac + 1 + suite.nonce + suite.tag
-        local is_finished = finished and (fragment == finished or fragment == finished + JDK_PADDING)
-        connection.hidden = not is_finished and "client" or nil
-        return true
+        local part = part_of_flight(connection, fragment)
+        connection.hidden = part == "inner" and "client" or nil
+        return part ~= nil
     end
     connection.hidden = nil
     return false
 end
 
+-- A ClientHello in the format of SSL 2.0 (RFC 5246 Appendix E.2), whose length has the topmost bit.
+local function read_sslv2(bytes)
+    local message, len = new_message("tls", HANDSHAKE), 2 + u16(bytes, 1) % 0x8000
+    is_all_security(message, len)
+    return message, len
+end
+
 -- A record of TLS. `shown_type` is the content type that Wireshark found inside, where it opened it.
 function records.read_tls(bytes, connection, side, shown_type)
     local content_type, fragment = bytes:byte(1), u16(bytes, 4)
+    if content_type >= 0x80 then
+        return read_sslv2(bytes)
+    end
     local message = new_message("tls", content_type)
     local len = TLS_HEADER + fragment
     if content_type ~= APPLICATION_DATA then
@@ -137,6 +183,7 @@ function records.read_tls(bytes, connection, side, shown_type)
         end
         return message, len
     end
+    connection.has_early_data = connection.has_early_data or not connection.agreed and side.direction == "c2s"
     local is_hidden = connection.hidden and is_hidden_handshake(connection, fragment, side.direction == "c2s")
     protect(message, connection.agreed, TLS_HEADER, fragment)
     if is_hidden or (shown_type and shown_type ~= APPLICATION_DATA) then
@@ -185,7 +232,7 @@ function records.read_dtls(bytes, connection, side, len)
     if content_type == HANDSHAKE and epoch == 0 then
         is_all_security(message, len)
         if bytes:byte(14) == SERVER_HELLO then
-            connection.agreed = server_hello(bytes, DTLS_HEADER + DTLS_HANDSHAKE_HEADER + 1, fields["dtls.handshake.ciphersuite"])
+            connection.agreed = server_hello(bytes, DTLS_HEADER + DTLS_HANDSHAKE_HEADER + 1, fields["dtls.handshake.ciphersuite"], true)
         end
     elseif content_type == APPLICATION_DATA or (content_type == CID and not side.is_finished_due) then
         protect(message, connection.agreed, header, fragment)

@@ -26,7 +26,8 @@ local function distance(a, b)
 end
 
 local function new_side(name)
-    return { direction = name, queue = pieces.queue(), inner = pieces.queue(), held = {} }
+    -- `held` are the segments behind a hole, `ahead` the bytes of the last of them that follow each other, up to the number `ahead_next`
+    return { direction = name, queue = pieces.queue(), inner = pieces.queue(), held = {}, ahead = pieces.queue(), ahead_next = nil }
 end
 
 -- An address with its port.
@@ -99,42 +100,73 @@ local function release(side)
     end
 end
 
--- Puts a segment behind the bytes in order; what of it was there before is sent again.
+-- Puts a segment behind the bytes in order; what of it was there before is sent again, and what messages took of it behind a hole is gone.
 function streams.pass(side, piece)
     local old = -distance(piece.sequence, side.next)
-    local count = piece.to - piece.from
-    if old >= count then
+    if old >= piece.total then
         return
     end
-    piece.from = piece.from + old
-    side.next = (side.next + count - old) % MODULUS
+    piece.from = math.max(piece.from, old)
+    side.next = (piece.sequence + piece.total) % MODULUS
     pieces.push(side.queue, piece)
 end
 
--- Takes a packet's payload: into the queue of its direction, in order. Returns whether it brought bytes that are new.
+local function is_held(side, packet)
+    for _, piece in ipairs(side.held) do
+        if piece.sequence == packet.sequence and piece.total >= packet.payload then
+            return true
+        end
+    end
+    return false
+end
+
+-- Holds a segment behind a hole. Wireshark may show messages there before the hole is filled, as it may never be.
+local function hold(side, piece)
+    side.held[#side.held + 1] = piece
+    if side.ahead_next ~= piece.sequence then
+        side.ahead = pieces.queue()
+    end
+    side.ahead_next = (piece.sequence + piece.total) % MODULUS
+    pieces.push(side.ahead, piece)
+end
+
+-- Gives the hole up: the stream goes on with the last bytes behind it.
+local function resume(side, sequence)
+    side.queue, side.ahead, side.held = side.ahead, pieces.queue(), {}
+    if side.ahead_next ~= sequence then
+        side.queue = pieces.queue()
+    end
+    side.next = sequence
+end
+
+-- Takes a packet's payload: into the queue of its direction, in order. Returns whether it brought bytes that are new, and the queue that it is in.
 function streams.take(side, packet)
     local piece = pieces.whole(packet.headers, packet.payload, packet.first)
     if not packet.is_tcp then
         pieces.clear(side.queue)
         pieces.push(side.queue, piece)
-        return true
+        return true, side.queue
     end
     if has(packet.flags, SYN) then
         side.next = (packet.sequence + 1) % MODULUS
     end
     if packet.payload <= 0 then
-        return false
+        return false, side.queue
     end
     piece.sequence = packet.sequence
     side.next = side.next or packet.sequence
-    if distance(packet.sequence, side.next) > 0 and #side.held < HELD then
-        side.held[#side.held + 1] = piece
-        return true
+    if distance(packet.sequence, side.next) > 0 and is_held(side, packet) then
+        return false, side.ahead
+    elseif distance(packet.sequence, side.next) > 0 and #side.held < HELD then
+        hold(side, piece)
+        return true, side.ahead
+    elseif distance(packet.sequence, side.next) > 0 then
+        resume(side, packet.sequence)
     end
     local before = side.queue.last
     streams.pass(side, piece)
     release(side)
-    return side.queue.last > before
+    return side.queue.last > before, side.queue
 end
 
 return streams

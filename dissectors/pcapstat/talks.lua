@@ -23,10 +23,12 @@ end
 
 local function place(message)
     local pairing = PAIRINGS[message.protocol]
-    if pairing and not message.malformed then
+    if pairing and not message.malformed and not message.is_unidentified then
         local stream, side = message.stream, message.side
         pairing.place(message, side, side == stream.client and stream.server or stream.client)
     end
+    -- the start of its payload, which only pairing asks for, may be long
+    message.digest = nil
 end
 
 -- The packet of a frame as `messages.at` tells it, its messages placed. The second result tells whether the frame was seen for the first time.

@@ -17,6 +17,7 @@ from pcapstat.synth import shipped
 from pcapstat.synth.builders import build
 from pcapstat.synth.scenario import Scenario, read
 from pcapstat.theory import coap
+from pcapstat.theory.envelope import Path as Carrier
 from pcapstat.theory.envelope import around
 from pcapstat.theory.security import PROTECTIONS
 
@@ -47,7 +48,7 @@ def test_a_frame_has_the_size_that_theory_says(tmp_path: Path) -> None:
     message = coap.message(8, [("Observe", "13"), ("Content-Format", "0")], 10)
     for security in ("none", "dtls1.2-ccm8"):
         capture = made(tmp_path, Scenario("coap", "observe", count=20, security=security))
-        expected = around(message, transport="udp", link="ethernet", security=security).bytes
+        expected = around(message, Carrier("udp", "ethernet"), security).bytes
         assert expected in {row["frame_bytes"] for row in pa.table(capture.messages).to_pylist()}
 
 
@@ -60,6 +61,52 @@ def test_a_lost_message_is_sent_again_or_missing(tmp_path: Path) -> None:
     non = made(tmp_path, Scenario("coap", "observe", kind="NON", count=10, loss=(5,)))
     (session,) = non.summary().sessions
     assert session.data_messages == 9
+
+
+def test_a_stream_keeps_its_order_behind_a_loss(tmp_path: Path) -> None:
+    """RFC 9293 §3.1: what is behind a lost segment is delivered with its retransmission: 200 ms behind the 3rd's time."""
+    capture = made(tmp_path, Scenario("mqtt", "publish", qos=1, count=10, interval_ms=20, rto_ms=200, loss=(3,)))
+    rows = [row for row in pa.table(capture.messages).to_pylist() if (row["kind"], row["direction"]) == ("PUBLISH", "s2c")]
+    begin = rows[0]["time_ns"]
+    assert [row["message_id"] for row in rows] == [*range(1, 11)]
+    assert [round((row["time_ns"] - begin) / 1e6) for row in rows] == [0, 20, *[240] * 8]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sizes"),
+    [
+        # Ethernet's packet of 1500 bytes: less IPv4 20 and TCP 32, with IPv6 40 and 32
+        (Scenario("tcp", "stream", count=1, payload_bytes=3000), [1514, 1514, 14 + 52 + 3000 - 2 * 1448]),
+        (Scenario("tcp", "stream", count=1, payload_bytes=3000, ip=6), [1514, 1514, 14 + 72 + 3000 - 2 * 1428]),
+        # RFC 791 §3.2, RFC 8200 §4.5: UDP's header, then 4 bytes of header, a marker and the payload; fragments hold multiples of 8 bytes
+        (Scenario("coap", "get", kind="NON", count=1, payload_bytes=3000, token_bytes=0), [1514, 1514, 14 + 20 + 3014 - 2 * 1480]),
+        (Scenario("coap", "get", kind="NON", count=1, payload_bytes=3000, token_bytes=0, ip=6), [1510, 1510, 14 + 48 + 3014 - 2 * 1448]),
+    ],
+    ids=["TCP, IPv4", "TCP, IPv6", "UDP, IPv4", "UDP, IPv6"],
+)
+def test_no_packet_is_longer_than_its_link_carries(scenario: Scenario, sizes: list[int], tmp_path: Path) -> None:
+    """Segments fill packets of Ethernet; a datagram that is longer has fragments, which are put together again."""
+    from scapy.utils import rdpcap
+
+    capture = made(tmp_path, scenario)
+    message = max(pa.table(capture.messages).to_pylist(), key=lambda row: row["payload_bytes"])
+    assert (message["payload_bytes"], message["frame_bytes"]) == (3000, sum(sizes))
+    assert sorted(len(frame) for frame in rdpcap(str(tmp_path / "made.pcapng")))[-3:] == sorted(sizes)
+
+
+def test_a_long_message_has_several_records(tmp_path: Path) -> None:
+    """RFC 8446 §5.1: 2^14 bytes at most in each; a PUBLISH of 20,000 bytes with 16 before its payload, content type and tag 17 more."""
+    capture = made(tmp_path, Scenario("mqtt", "publish", count=1, payload_bytes=20_000, topic_alias=False, security="tls1.3"))
+    rows = pa.table(capture.messages).to_pylist()
+    assert [row["plaintext_bytes"] for row in rows if (row["plaintext_bytes"] or 0) > 1000][:2] == [16_384, 20_016 - 16_384]
+
+
+def test_qos_2_of_mqtt_sn_has_its_flow(tmp_path: Path) -> None:
+    """MQTT-SN 1.2 §6.13 as MQTT: PUBREC, PUBREL, PUBCOMP by turns."""
+    capture = made(tmp_path, Scenario("mqtt-sn", "publish", qos=2, count=2))
+    rows = [(row["kind"], row["direction"]) for row in pa.table(capture.messages).to_pylist()]
+    flow = [("PUBLISH", "c2s"), ("PUBREC", "s2c"), ("PUBREL", "c2s"), ("PUBCOMP", "s2c")]
+    assert rows[-8:] == flow * 2
 
 
 @pytest.mark.parametrize(

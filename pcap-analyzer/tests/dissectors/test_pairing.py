@@ -271,6 +271,26 @@ def test_retain_as_published_is_a_delivery(options: int, parents: list[int | Non
     assert [row["parent"] for row in rows if row["direction"] == "s2c"] == parents
 
 
+def test_a_late_delivery_is_linked_with_its_publication(tmp_path: Path) -> None:
+    """Within two minutes of the last publication each one is linked with its delivery, whatever came in between; an older one is not."""
+    times = {b"a": 0.1, b"b": 30.0, b"c": 100.0, b"d": 121.0, b"e": 130.0}
+    publisher = [(C, connect(identifier="p", keep_alive=0), 0.01), (S, connack(), 0.02)]
+    publisher += [(C, publish(payload=payload), time_s) for payload, time_s in times.items()]
+    subscriber = [
+        (C, connect(identifier="s", keep_alive=0), 0.03),
+        (S, connack(), 0.04),
+        (S, publish(payload=b"a"), 135.0),
+        (S, publish(payload=b"b"), 136.0),
+        (S, publish(payload=b"c"), 137.0),
+        (S, publish(payload=b"e"), 138.0),
+    ]
+    path = two_connections(tmp_path / "mqtt.pcap", publisher, subscriber, 0)
+    rows = of_table(path)
+    first = {round(row["delay_ns"] / 1e9, 1) for row in rows if row["delay_ns"] is not None}
+    assert first == {106.0, 37.0, 8.0}
+    assert [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))] == rows
+
+
 def test_dup_of_mqtt_3_1_is_a_retransmission(tmp_path: Path) -> None:
     """MQTT 3.1 §2.1: DUP is set when PUBLISH, PUBREL, SUBSCRIBE or UNSUBSCRIBE are sent again."""
     asks, leaves = text("t") + b"\0", text("t")

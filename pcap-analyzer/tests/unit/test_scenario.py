@@ -34,6 +34,7 @@ def written(text: str, folder: Path) -> click.testing.Result:
         ("protocol: coap\nlink: wifi", "none of ethernet, raw"),
         ("protocol: coap\nloss: 5", "write for example loss: [5, 17]"),
         ("protocol: coap\nloss: [0]", "loss: [0]"),
+        ("protocol: coap\ncount: 10\nloss: [5, 11]", "loss: [11]: there are 10 data messages"),
         ("protocol: coap\noptions: [Accept]", "options: no names with values"),
         ("protocol: coap\noptions: {Accept: text}", "options: Accept=text"),
         ("protocol: coap\noptions: {Nothing: 1}", "options: no CoAP option Nothing"),

@@ -16,6 +16,7 @@ from pcapstat.cli.theory import SECURITIES, command
 from pcapstat.errors import UsageError
 from pcapstat.rules.sizes import by_standard
 from pcapstat.theory import coap, mqtt
+from pcapstat.theory.envelope import Path as Carrier
 from pcapstat.theory.envelope import around
 from pcapstat.theory.others import http2, mqtt_sn, websocket
 from pcapstat.theory.security import PROTECTIONS, record
@@ -55,11 +56,11 @@ def test_records_are_as_packet_sizes_says() -> None:
     """TLS 1.3: content + 1 + 16 + 5; TLS 1.2 AES-GCM: 8 + content + 16 + 5; DTLS 1.2 CCM_8: 13 + 8 + content + 8; UDP, IPv4, Ethernet."""
     message = coap.message(8, [], 10)
     carriers = {name: "tcp" if name.startswith("tls") else "udp" for name in PROTECTIONS}
-    added = {name: around(message, transport=carriers[name], security=name).bytes - message.bytes for name in PROTECTIONS}
+    added = {name: around(message, Carrier(carriers[name]), name).bytes - message.bytes for name in PROTECTIONS}
     expected = {"none": 0, "tls1.3": 22, "tls1.2-gcm": 29, "tls1.2-chacha20": 21, "dtls1.2-ccm8": 29, "dtls1.2-gcm": 37, "dtls1.3": 22}
     assert added | expected == added
-    assert around(message, transport="udp", link="ethernet").bytes - message.bytes == 14 + 20 + 8
-    assert around(message, transport="tcp", link="sll2", ip=6, tcp_options_bytes=0).bytes - message.bytes == 20 + 40 + 20
+    assert around(message, Carrier("udp", "ethernet")).bytes - message.bytes == 14 + 20 + 8
+    assert around(message, Carrier("tcp", "sll2", ip=6, tcp_options_bytes=0)).bytes - message.bytes == 20 + 40 + 20
     assert tuple(PROTECTIONS) == SECURITIES
     # RFC 9146 §4: header, an ID of 6 bytes, explicit nonce, real type, tag
     assert sum(line.most for line in record("dtls1.2-ccm8", connection_id_bytes=6)) == 13 + 6 + 8 + 1 + 8

@@ -10,12 +10,14 @@ from pcapstat.synth.handshake import Flight, flights
 from pcapstat.synth.records import Layer
 from pcapstat.synth.run import Saying, sayings
 from pcapstat.synth.scenario import Scenario
-from pcapstat.theory.envelope import check_datagram
-from pcapstat.theory.security import check
+from pcapstat.theory.envelope import IP as IP_HEADER
+from pcapstat.theory.envelope import MTU, check_datagram
+from pcapstat.theory.envelope import Path as Carrier
+from pcapstat.theory.security import records
 
 START_S = 1_700_000_000
-MSS, STEP_MS, INTERACTIVE = 1448, 1e-3, 3
-"""Bytes of a segment on Ethernet beside the timestamps; what a system takes to react; answers that make a side interactive."""
+STEP_MS, INTERACTIVE = 1e-3, 3
+"""What a system takes to react; answers that make a side interactive."""
 ADDRESSES = {4: ("192.0.2.1", "192.0.2.2", "192.0.2.3"), 6: ("2001:db8::1", "2001:db8::2", "2001:db8::3")}
 """Receiver, server or broker, publisher: addresses for documentation (RFC 5737, RFC 3849)."""
 
@@ -60,6 +62,8 @@ class Talk:
         self.layers = {True: Layer(scenario), False: Layer(scenario)}
         self.frames: list[Any] = []
         self.is_open = False
+        self.long_datagrams = 0
+        self.segment_bytes = Carrier(scenario.transport, scenario.link, scenario.ip).segment_bytes
 
     def open(self, time_ms: float) -> None:
         """Open the connection just before its first message: a flight of the server's comes a round trip after the client's."""
@@ -85,29 +89,40 @@ class Talk:
 
         ports = (self.client_port, self.scenario.port) if from_client else (self.scenario.port, self.client_port)
         stamps = ("Timestamp", (0, 0))
-        opening = [("MSS", MSS + 12), ("SAckOK", b""), stamps, ("NOP", None), ("WScale", 7)]
+        opening = [("MSS", MTU - IP_HEADER[self.scenario.ip][0] - 20), ("SAckOK", b""), stamps, ("NOP", None), ("WScale", 7)]
         options = opening if "S" in flags else [("NOP", None), ("NOP", None), stamps]
         return TCP(sport=ports[0], dport=ports[1], flags=flags, seq=sequence, ack=acknowledgement, options=options)
 
     def frame(self, time_ms: float, from_client: bool, content: Any) -> None:
-        """Put a segment or datagram into a packet and a frame."""
-        from scapy.layers.inet import IP
-        from scapy.layers.inet6 import IPv6
+        """Put a segment or datagram into a packet, or into fragments where it is too long for one, and into frames."""
         from scapy.layers.l2 import Ether
 
+        for packet in self.packets(from_client, content):
+            framed = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / packet if self.scenario.link == "ethernet" else packet
+            framed.time = START_S + time_ms / 1000
+            self.frames.append(framed)
+
+    def packets(self, from_client: bool, content: Any) -> list[Any]:
+        """Return the packets around a segment or datagram; fragments have an identification of their datagram's own."""
+        from scapy.layers.inet import IP
+        from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, fragment6
+
         source, destination = self.addresses if from_client else self.addresses[::-1]
-        network = IP(src=source, dst=destination) if self.scenario.ip == 4 else IPv6(src=source, dst=destination)
-        packet = network / content
-        if self.scenario.link == "ethernet":
-            packet = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / packet
-        packet.time = START_S + time_ms / 1000
-        self.frames.append(packet)
+        is_long = len(content) + IP_HEADER[self.scenario.ip][0] > MTU
+        self.long_datagrams += is_long
+        if self.scenario.ip == 4:
+            whole = IP(src=source, dst=destination, id=self.long_datagrams % 2**16 if is_long else 1) / content
+            return list(whole.fragment(MTU - IP_HEADER[4][0])) if is_long else [whole]
+        network = IPv6(src=source, dst=destination)
+        # scapy's function has no types
+        cut = cast(Any, fragment6)
+        return list(cut(network / IPv6ExtHdrFragment(id=self.long_datagrams) / content, MTU)) if is_long else [network / content]
 
     def say(self, saying: Saying) -> None:
         """Send a message. Raises UsageError where it does not fit a record or a datagram."""
         if not self.is_open:
             self.open(saying.time_ms)
-        check(self.scenario.security, self.scenario.transport, len(saying.content))
+        records(self.scenario.security, self.scenario.transport, len(saying.content))
         data = self.layers[saying.from_client].around(saying.content)
         check_datagram(self.scenario.transport, self.scenario.ip, len(data))
         self.send(saying.time_ms, saying.from_client, data)
@@ -123,8 +138,8 @@ class Talk:
         self.acknowledge_until(time_ms)
         mine, peers = self.ends[from_client], self.ends[not from_client]
         mine.say(time_ms, self.scenario.delayed_ack_ms)
-        for at in range(0, len(data), MSS):
-            part, when_ms = data[at : at + MSS], time_ms + at * 1e-6
+        for at in range(0, len(data), self.segment_bytes):
+            part, when_ms = data[at : at + self.segment_bytes], time_ms + at * 1e-6
             self.frame(when_ms, from_client, self.segment(from_client, "PA", mine.sequence, peers.sequence) / part)
             mine.sequence += len(part)
             self.receive(when_ms + STEP_MS, not from_client, len(part))
@@ -133,7 +148,7 @@ class Talk:
         """Take a segment in: two full ones are acknowledged at once (RFC 5681 §4.2), others when the side is not about to answer."""
         end = self.ends[to_client]
         end.received_ms, end.unacknowledged = time_ms, end.unacknowledged + count
-        if end.unacknowledged >= 2 * MSS or not end.is_interactive:
+        if end.unacknowledged >= 2 * self.segment_bytes or not end.is_interactive:
             self.acknowledge(time_ms, to_client)
         elif end.due_ms is None:
             end.due_ms = time_ms + self.scenario.delayed_ack_ms

@@ -127,6 +127,9 @@ def sn_publish(identifier: int, qos: int, content: bytes) -> bytes:
     return sn(0x0C, bytes([qos << 5]) + b"\x00\x01" + (identifier if qos else 0).to_bytes(2, "big") + content)
 
 
-def sn_puback(identifier: int) -> bytes:
-    """Return PUBACK (MQTT-SN 1.2 §5.4.13)."""
-    return sn(0x0D, b"\x00\x01" + identifier.to_bytes(2, "big") + b"\x00")
+def sn_flow(identifier: int, qos: int) -> list[bytes]:
+    """Return what answers a PUBLISH, by turns: PUBACK, or PUBREC, PUBREL and PUBCOMP (MQTT-SN 1.2 §5.4.13, §5.4.14)."""
+    number = identifier.to_bytes(2, "big")
+    if qos == 1:
+        return [sn(0x0D, b"\x00\x01" + number + b"\x00")]
+    return [sn(kind, number) for kind in (0x0F, 0x10, 0x0E)] if qos == 2 else []

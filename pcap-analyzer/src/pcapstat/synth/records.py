@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcapstat.synth.handshake import APPLICATION_DATA, Record
 from pcapstat.synth.scenario import Scenario
-from pcapstat.theory.security import PROTECTIONS, Protection
+from pcapstat.theory.security import MOST_CONTENT, PROTECTIONS, Protection
 
 APPLICATION_EPOCHS = {"tls1.2": 1, "tls1.3": 3, "dtls1.2": 1, "dtls1.3": 3}
 """The epoch of application data (RFC 6347 §4.1, RFC 9147 §6.1)."""
@@ -20,10 +20,12 @@ class Layer:
         self.scenario, self.numbers = scenario, dict[int, int]()
 
     def around(self, content: bytes) -> bytes:
-        """Put application data into a record; without security nothing is put around it."""
+        """Put application data into a record, or into as many as it takes; without security nothing is put around it."""
         if PROTECTIONS[self.scenario.security] is None:
             return content
-        return self.record(Record(APPLICATION_DATA, content, APPLICATION_EPOCHS[self.scenario.security.partition("-")[0]]))
+        epoch = APPLICATION_EPOCHS[self.scenario.security.partition("-")[0]]
+        parts = (content[at : at + MOST_CONTENT] for at in range(0, len(content), MOST_CONTENT))
+        return b"".join(self.record(Record(APPLICATION_DATA, part, epoch)) for part in parts)
 
     def record(self, record: Record) -> bytes:
         """Return a record."""

@@ -34,7 +34,18 @@ def sayings(scenario: Scenario) -> list[Saying]:
 
 
 def due_ms(scenario: Scenario, number: int) -> float:
-    """Return when the data message with this number comes, a retransmission where its first transmission is lost."""
+    """Return when the data message with this number comes.
+
+    One whose first transmission is lost comes with its retransmission; on a stream what was said behind it waits for it (RFC 9293 §3.1).
+    """
+    time_ms = transmitted_ms(scenario, number)
+    if scenario.transport == "udp":
+        return time_ms
+    return max([time_ms, *(transmitted_ms(scenario, lost) for lost in scenario.loss if lost < number)])
+
+
+def transmitted_ms(scenario: Scenario, number: int) -> float:
+    """Return when the transmission of a data message comes that is not lost."""
     time_ms = 10 * scenario.rtt_ms + number * scenario.interval_ms
     if number not in scenario.loss:
         return time_ms
@@ -156,8 +167,8 @@ def publish_sn(scenario: Scenario) -> Iterator[Saying]:
             continue
         time_ms = due_ms(scenario, number)
         yield Saying(time_ms, 0, True, encode.sn_publish(number, scenario.qos, payload(scenario, number)))
-        if scenario.qos == 1:
-            yield Saying(time_ms + rtt / 2, 0, False, encode.sn_puback(number))
+        for step, content in enumerate(encode.sn_flow(number, scenario.qos), start=1):
+            yield Saying(time_ms + step * rtt / 2, 0, step % 2 == 0, content)
 
 
 PATTERNS = {

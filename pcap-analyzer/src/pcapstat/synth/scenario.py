@@ -12,8 +12,7 @@ from pcapstat.errors import UsageError
 from pcapstat.synth import SCENARIOS, shipped
 from pcapstat.theory.coap import value_bytes
 from pcapstat.theory.envelope import check_datagram
-from pcapstat.theory.security import PROTECTIONS
-from pcapstat.theory.security import check as check_security
+from pcapstat.theory.security import PROTECTIONS, records
 
 PATTERNS = {"coap": ("observe", "get"), "mqtt": ("publish",), "tcp": ("stream",), "websocket": ("stream",), "mqtt-sn": ("publish",)}
 """What can be sent by each protocol: a notification or a response each, a PUBLISH over the broker to a subscriber, a message each."""
@@ -128,7 +127,10 @@ def checked(name: str, given: Any) -> Scenario:
         if field.name in values and field.name not in {"protocol", "options", "loss"}:
             check_value(name, field.name, values[field.name], type(field.default))
     scenario = Scenario(**values)
-    check_security(scenario.security, scenario.transport, scenario.payload_bytes)
+    beyond = [number for number in scenario.loss if number > scenario.count]
+    if beyond:
+        raise UsageError(f"{name}: loss: {beyond}: there are {scenario.count} data messages (name some of them, or raise count)")
+    records(scenario.security, scenario.transport, scenario.payload_bytes)
     check_datagram(scenario.transport, scenario.ip, scenario.payload_bytes)
     return scenario
 

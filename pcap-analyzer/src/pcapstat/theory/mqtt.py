@@ -186,9 +186,21 @@ def publish(packet: Packet) -> list[Line]:
     ]
 
 
+SECTIONS = {
+    **{"PUBACK": "§3.4", "PUBREC": "§3.5", "PUBREL": "§3.6", "PUBCOMP": "§3.7"},
+    **{"SUBSCRIBE": "§3.8", "SUBACK": "§3.9", "UNSUBSCRIBE": "§3.10", "UNSUBACK": "§3.11", "DISCONNECT": "§3.14", "AUTH": "§3.15"},
+}
+"""Sections of MQTT 5 on the control packets that have the same fields as others."""
+
+
+def section(packet: Packet, rest: str) -> str:
+    """Return a section on a packet: `rest` is what follows the packet's own number."""
+    return f"MQTT 5 {SECTIONS[packet.kind]}{rest}"
+
+
 def acknowledgement(packet: Packet) -> list[Line]:
     """MQTT 5 §3.4 to §3.7: the reason code may be left out where it is 0 and there are no properties, and the property length with it."""
-    lines = [exactly("header", "Packet Identifier", 2, "MQTT 5 §3.4.2")]
+    lines = [exactly("header", "Packet Identifier", 2, section(packet, ".2"))]
     return lines + reason(packet)
 
 
@@ -197,8 +209,8 @@ def reason(packet: Packet) -> list[Line]:
     has_properties = bool(packet.properties)
     if packet.version < 5 or not (packet.has_reason_code or has_properties):
         return []
-    code = exactly("header", "Reason Code", 1, "MQTT 5 §3.4.2.1")
-    return [code, *(properties(packet, packet.properties, "MQTT 5 §3.4.2.2") if has_properties else [])]
+    code = exactly("header", "Reason Code", 1, section(packet, ".2.1"))
+    return [code, *(properties(packet, packet.properties, section(packet, ".2.2")) if has_properties else [])]
 
 
 def subscribe(packet: Packet) -> list[Line]:
@@ -222,11 +234,11 @@ def unsubscribe(packet: Packet) -> list[Line]:
 
 def suback(packet: Packet) -> list[Line]:
     """MQTT 5 §3.9, §3.11; an UNSUBACK of MQTT 3.1.1 has no reason codes (MQTT 3.1.1 §3.11)."""
-    codes = 0 if packet.kind == "UNSUBACK" and packet.version < 5 else packet.reason_codes
+    has_codes = packet.kind == "SUBACK" or packet.version == 5
     return [
-        exactly("header", "Packet Identifier", 2, "MQTT 5 §3.9.2"),
-        *properties(packet, packet.properties, "MQTT 5 §3.9.2.1"),
-        exactly("header", "Reason Codes", codes, "MQTT 5 §3.9.3"),
+        exactly("header", "Packet Identifier", 2, section(packet, ".2")),
+        *properties(packet, packet.properties, section(packet, ".2.1")),
+        *([exactly("header", "Reason Codes", packet.reason_codes, section(packet, ".3"))] if has_codes else []),
     ]
 
 
@@ -267,6 +279,10 @@ def size_of(packet: Packet) -> Size:
     check(packet)
     body = PACKETS[packet.kind](packet)
     remaining = sum(line.least for line in body)
+    if remaining > MOST_REMAINING:
+        raise UsageError(
+            f"{packet.kind} of {remaining} bytes behind the fixed header: {MOST_REMAINING} are the most (MQTT 5 §1.5.5, §2.1.4)"
+        )
     return size(
         exactly("header", "Packet type, flags", 1, "MQTT 5 §2.1.2"),
         exactly("header", "Remaining Length", variable_bytes(remaining), "MQTT 5 §2.1.4"),

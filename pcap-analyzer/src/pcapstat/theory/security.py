@@ -45,16 +45,33 @@ CARRIERS = {"tls": ("tcp", "a stream: RFC 8446 §1"), "dtls": ("udp", "datagrams
 """What carries the records of each protocol."""
 
 
-def check(name: str, transport: str, content_bytes: int) -> None:
-    """Raise UsageError where a protection is not of this transport, or a record cannot hold as much content."""
+def check(name: str, transport: str) -> None:
+    """Raise UsageError where a protection is not of this transport."""
     if PROTECTIONS.get(name) is None:
         return
     protocol = "dtls" if name.startswith("dtls") else "tls"
     carrier, why = CARRIERS[protocol]
     if transport != carrier:
         raise UsageError(f"{name} over {transport.upper()}: {protocol.upper()} protects {why}")
+
+
+def check_content(content_bytes: int) -> None:
+    """Raise UsageError where one record cannot hold as much content."""
     if content_bytes > MOST_CONTENT:
         raise UsageError(f"{content_bytes} bytes in a record: {MOST_CONTENT} are the most (RFC 8446 §5.1, RFC 5246 §6.2.1)")
+
+
+def records(name: str, transport: str, content_bytes: int) -> int:
+    """Return how many records content takes. A stream goes on in further records; a datagram's content has one (RFC 9147 §4.1).
+
+    Raises UsageError where the protection is not of this transport, or the one record cannot hold the content.
+    """
+    check(name, transport)
+    if PROTECTIONS.get(name) is None:
+        return 0
+    if transport == "udp":
+        check_content(content_bytes)
+    return max(1, -(-content_bytes // MOST_CONTENT))
 
 
 def record(name: str, padding_bytes: int = 0, connection_id_bytes: int = 0) -> list[Line]:

@@ -53,6 +53,14 @@ class Size:
         return Size(self.lines + other.lines)
 
 
+def repeated(line: Line, least: int, most: int, of_what: str) -> Line:
+    """Return what a field makes where it is there `least` to `most` times, once in each of what is named."""
+    if most == 1:
+        return line
+    times = str(least) if least == most else f"{least}…{most}"
+    return Line(line.part, f"{line.field}, {times} {of_what}", line.least * least, line.most * most, line.source)
+
+
 def exactly(part: str, field: str, count: int, source: str) -> Line:
     """Return a field of one length."""
     return Line(part, field, count, count, source)
