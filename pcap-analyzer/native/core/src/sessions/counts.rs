@@ -493,7 +493,7 @@ impl Session {
     }
 
     /// Takes in what the exchanges report, or TCP.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn take(&mut self, event: &Event) {
         match *event {
             Event::Sample { ref sample, .. } => self.sample(sample),
