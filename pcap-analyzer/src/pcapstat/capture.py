@@ -29,13 +29,15 @@ def stopped(error: _native.NativeError) -> PcapstatError:
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
 
 
-def utf8(path: str | os.PathLike[str]) -> str:
-    """Return a path as the core takes it, whatever encoding the locale has. Raises UnreadableCapture for bytes that are no UTF-8."""
-    name = os.fsencode(path)
+def utf8(path: str | os.PathLike[str], name: str | None) -> str:
+    """Return a path as the core takes it, whatever encoding the locale has.
+
+    Raises UnreadableCapture for bytes that are no UTF-8; `name` is what the error calls the path, where that is a copy.
+    """
     try:
-        return name.decode()
+        return os.fsencode(path).decode()
     except UnicodeDecodeError:
-        raise UnreadableCapture(f"{escaped(path)}: the name is no UTF-8 (rename the file)") from None
+        raise UnreadableCapture(f"{name or escaped(path)}: the name is no UTF-8 (rename the file)") from None
 
 
 @contextlib.contextmanager
@@ -272,7 +274,7 @@ def open(
     secrets, words = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore)), tshark or Tshark()
     if engine == "native" and (secrets or words):
         raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
-    return Capture(readable(several), options, engine, secrets, words, name)
+    return Capture(readable(several, name), options, engine, secrets, words, name)
 
 
 RANGES = {"stop_after": range(1, 2**64), "payload_size": range(2**32), "frame_length": range(1, 2**64)}
@@ -301,9 +303,9 @@ def check(engine: str, options: dict[str, Any], lists: dict[str, Sequence[str]])
         raise UsageError(str(error)) from None
 
 
-def readable(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+def readable(paths: Sequence[str | os.PathLike[str]], name: str | None) -> tuple[str, ...]:
     """Return paths as text. Raises UsageError where there is none, UnreadableCapture where one is no UTF-8."""
-    names = tuple(map(utf8, paths))
+    names = tuple(utf8(path, name) for path in paths)
     if not names:
         raise UsageError("no capture (name a path, or several)")
     return names
