@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from pcapstat import _native
 from pcapstat.engines import ENGINES, Choice, Secrets, Tshark, choose
 from pcapstat.errors import PcapstatError, ToolMissing, UnreadableCapture, UsageError
 from pcapstat.metrics.sessions import Choices, Summary, summarize
+from pcapstat.schema import tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,8 +187,10 @@ class Capture:
         """Return a table by its name in `pcapstat schema`.
 
         `share` (index, count) leaves of messages and exchanges only the rows of every `count`-th session, from that one on: all indices
-        together, each in a process of its own, are the whole table.
+        together, each in a process of its own, are the whole table. Raises UsageError for a table that there is not.
         """
+        if name not in tables():
+            raise UsageError(f"no table {name} (there are: {', '.join(tables())})")
         return Table(name, self._reader if share is None else self._make_reader(share), self._run, self._damage)
 
     @property
@@ -258,6 +261,8 @@ def open(
     engine is to use secrets; UnreadableCapture where a name is no UTF-8.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if not isinstance(several, Sequence) or not all(isinstance(path, str | os.PathLike) for path in several):
+        raise UsageError(f"{paths!r}: no path, and no list of paths")
     options = {
         "decode_as": list(decode_as),
         "stop_after": stop_after,
@@ -295,8 +300,8 @@ def check(engine: str, options: dict[str, Any], lists: dict[str, Sequence[str]])
         if options[name] not in (None, *values):
             raise UsageError(f"{name} {options[name]!r}: none of {', '.join(map(str, values))}")
     for name, words in lists.items():
-        if isinstance(words, str):
-            raise UsageError(f"{name} {words!r}: no list of texts (write [{words!r}])")
+        if isinstance(words, str | bytes) or not isinstance(words, Iterable):
+            raise UsageError(f"{name} {words!r}: no list of texts (write [{str(words)!r}])")
     try:
         _native.Reader([], **options)
     except (ValueError, TypeError) as error:

@@ -112,7 +112,7 @@ def record_name(source: Source) -> str:
 def done(job: Job, source: Source) -> Record | None:
     """Return the record of a capture that is as it says, with all its files there; none where it is to be measured."""
     try:
-        told = json.loads((Path(job.dataset) / record_name(source)).read_text())
+        told = json.loads((Path(job.dataset) / record_name(source)).read_bytes())
         record = Record(**told) if told["job"] == job.fingerprint else None
     except (OSError, ValueError, TypeError, KeyError):
         # not there, or not whole

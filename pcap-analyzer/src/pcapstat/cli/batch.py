@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from pcapstat import errors
+from pcapstat.cli.options import CAPTURE
 from pcapstat.cli.output import complain
 
 TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
@@ -19,7 +20,7 @@ TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timi
 
 
 @click.command("batch")
-@click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE…")
+@click.argument("archives", nargs=-1, required=True, type=CAPTURE, metavar="ARCHIVE…")
 @click.option("-O", "--output", required=True, type=click.Path(file_okay=False), metavar="DATASET", help="The dataset's folder.")
 @click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}/{qos}/round{round:d}.pcapng'.")
 @click.option("--tables", default=",".join(TABLE_NAMES), show_default=True, metavar="NAMES", help="Tables, separated by commas.")

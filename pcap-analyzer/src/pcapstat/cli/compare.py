@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.options import capture_options, chosen_format, named, output_options
 from pcapstat.cli.output import complain, destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.cli.several import Several
@@ -79,7 +79,7 @@ def command(
     from pcapstat.compare import tidy
 
     several = Several(options)
-    runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), several)]
+    runs = [run for path in named(files, read) for run in runs_of(path, labels, Choices(layer=layer), several)]
     if not runs:
         raise errors.UsageError("no run with data (name captures that carry data messages)")
     keys = keys_of(runs, by)

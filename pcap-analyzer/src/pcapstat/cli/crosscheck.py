@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.options import capture_options, chosen_format, named, output_options
 from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
@@ -28,7 +28,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
 
     several = Several(options)
     found: list[Difference] = []
-    for path in [*read, *files] or [""]:
+    for path in named(files, read):
         with several.opened(path) as capture:
             found += differences(capture)
     unexplained = [difference for difference in found if difference.explanation is None]
