@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from places import CAPTURES
 
@@ -154,3 +155,20 @@ def test_what_is_no_path_or_table_is_told_in_python_too() -> None:
         pcapstat.open(SAMPLE, keylog=Path("keys.log"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no table nothing"):
         pcapstat.open(SAMPLE).table("nothing")
+
+
+@pytest.mark.parametrize(
+    ("table", "names"), [("groups", b'"figure","unit","group","n"'), ("pairs", b'"figure","one","other"'), ("across", b'"figure","label"')]
+)
+def test_a_comparison_without_rows_has_its_header(table: str, names: bytes) -> None:
+    """One run makes no pair, and has no delay where it is CoAP: programs that read CSV need the header all the same."""
+    done = run("compare", CAPTURES / "a-californium-con.pcapng", "--figure", "delay", "--table", table, "--format", "csv")
+    assert (done.returncode, done.stdout.count(b"\n"), done.stdout.startswith(names)) == (0, 1, True)
+
+
+def test_columns_of_a_comparison_have_their_types_whatever_has_a_value(tmp_path: Path) -> None:
+    """One round has no standard deviation: the column is a number nevertheless, so that Parquet files can be read together."""
+    done = run("compare", SAMPLE, "-O", tmp_path / "x.parquet")
+    schema = pq.read_schema(tmp_path / "x.parquet")
+    assert done.returncode == 0
+    assert {str(schema.field(name).type) for name in ("sd", "ci_low", "boot_high", "median")} == {"double"}

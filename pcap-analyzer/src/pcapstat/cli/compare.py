@@ -90,7 +90,7 @@ def command(
     if not rows:
         complain("nothing to compare: no two groups have the figure")
     with destination(output) as file:
-        write(rows, chosen_format(form, output), file)
+        write(rows, columns_of(wanted), chosen_format(form, output), file)
     if table is not None:
         picture(table, keys, chart, plot, suffix, data)
     return several.leave()
@@ -169,15 +169,25 @@ def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, w
     return [{"figure": figure, "label": key, "one": one, "other": other, "verdict": verdict} for key, (one, other), verdict in verdicts]
 
 
-def write(rows: list[dict[str, Any]], form: str, file: IO[bytes]) -> None:
+def columns_of(wanted: str) -> dict[str, str]:
+    """Return the columns of a table, and what they hold in words of Python's."""
+    from pcapstat.compare import Group, Pair
+
+    across = dict.fromkeys(("figure", "label", "one", "other", "verdict"), "str")
+    return {"groups": Group.__annotations__, "pairs": Pair.__annotations__, "across": across}[wanted]
+
+
+def write(rows: list[dict[str, Any]], columns: dict[str, str], form: str, file: IO[bytes]) -> None:
     """Write rows; numbers of a table for people have four digits."""
     import pyarrow as pa
 
     from pcapstat.formats import FORMATS
+    from pcapstat.formats.arrow import declared
 
     if form in {"table", "markdown"}:
+        columns = {name: "str" if kind.startswith("float") else kind for name, kind in columns.items()}
         rows = [{name: readable(value) if isinstance(value, float) else value for name, value in row.items()} for row in rows]
-    FORMATS[form](pa.Table.from_pylist(rows), file, [])
+    FORMATS[form](pa.Table.from_pylist(rows, schema=declared(columns)), file, [])
 
 
 def readable(value: float) -> str:

@@ -25,6 +25,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
 
     from pcapstat.crosscheck import Difference, differences
     from pcapstat.formats import FORMATS
+    from pcapstat.formats.arrow import declared
 
     several = Several(options)
     found: list[Difference] = []
@@ -33,8 +34,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
             found += differences(capture)
     unexplained = [difference for difference in found if difference.explanation is None]
     rows = [asdict(difference) for difference in (found if shows_all else unexplained)]
-    names = {field: pa.int64() if kind == "int" else pa.string() for field, kind in Difference.__annotations__.items()}
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(names.items())))
+    table = pa.Table.from_pylist(rows, schema=declared(Difference.__annotations__))
     with destination(output) as file:
         FORMATS[chosen_format(form, output)](table, file, [])
     click.echo(f"{len(found)} differences, {len(found) - len(unexplained)} of them explained", err=True)

@@ -75,11 +75,11 @@ def as_table(summary: Summary, sessions: tuple[int, ...], *, is_text: bool) -> A
     import pyarrow as pa
 
     from pcapstat.cli.page import exact_times
+    from pcapstat.formats.arrow import declared
     from pcapstat.metrics.sessions import SessionFigures
 
-    types = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
-    declared = {name: types.get(kind.removesuffix(" | None")) for name, kind in SessionFigures.__annotations__.items()}
-    flat = {name: kind for name, kind in declared.items() if kind is not None}
+    schema = declared(SessionFigures.__annotations__)
+    flat = dict(zip(schema.names, schema.types, strict=True))
     rows = [{name: getattr(session, name) for name in flat} for session in summary.sessions.chosen(sessions)]
     if is_text:
         rows = [row | exact_times(session) for row, session in zip(rows, summary.sessions.chosen(sessions), strict=True)]
