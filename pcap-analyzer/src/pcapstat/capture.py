@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from pcapstat import _native
 from pcapstat.engines import ENGINES, Choice, Secrets, Tshark, choose
 from pcapstat.errors import PcapstatError, ToolMissing, UnreadableCapture, UsageError
 from pcapstat.metrics.sessions import Choices, Summary, summarize
+from pcapstat.schema import tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +30,15 @@ def stopped(error: _native.NativeError) -> PcapstatError:
     return ToolMissing(str(error)) if error.kind == "tool" else UnreadableCapture(str(error))
 
 
-def utf8(path: str | os.PathLike[str]) -> str:
-    """Return a path as the core takes it, whatever encoding the locale has. Raises UnreadableCapture for bytes that are no UTF-8."""
-    name = os.fsencode(path)
+def utf8(path: str | os.PathLike[str], name: str | None) -> str:
+    """Return a path as the core takes it, whatever encoding the locale has.
+
+    Raises UnreadableCapture for bytes that are no UTF-8; `name` is what the error calls the path, where that is a copy.
+    """
     try:
-        return name.decode()
+        return os.fsencode(path).decode()
     except UnicodeDecodeError:
-        raise UnreadableCapture(f"{escaped(path)}: the name is no UTF-8 (rename the file)") from None
+        raise UnreadableCapture(f"{name or escaped(path)}: the name is no UTF-8 (rename the file)") from None
 
 
 @contextlib.contextmanager
@@ -184,8 +187,10 @@ class Capture:
         """Return a table by its name in `pcapstat schema`.
 
         `share` (index, count) leaves of messages and exchanges only the rows of every `count`-th session, from that one on: all indices
-        together, each in a process of its own, are the whole table.
+        together, each in a process of its own, are the whole table. Raises UsageError for a table that there is not.
         """
+        if name not in tables():
+            raise UsageError(f"no table {name} (there are: {', '.join(tables())})")
         return Table(name, self._reader if share is None else self._make_reader(share), self._run, self._damage)
 
     @property
@@ -256,6 +261,8 @@ def open(
     engine is to use secrets; UnreadableCapture where a name is no UTF-8.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if not isinstance(several, Sequence) or not all(isinstance(path, str | os.PathLike) for path in several):
+        raise UsageError(f"{paths!r}: no path, and no list of paths")
     options = {
         "decode_as": list(decode_as),
         "stop_after": stop_after,
@@ -272,7 +279,7 @@ def open(
     secrets, words = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore)), tshark or Tshark()
     if engine == "native" and (secrets or words):
         raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
-    return Capture(readable(several), options, engine, secrets, words, name)
+    return Capture(readable(several, name), options, engine, secrets, words, name)
 
 
 RANGES = {"stop_after": range(1, 2**64), "payload_size": range(2**32), "frame_length": range(1, 2**64)}
@@ -293,17 +300,17 @@ def check(engine: str, options: dict[str, Any], lists: dict[str, Sequence[str]])
         if options[name] not in (None, *values):
             raise UsageError(f"{name} {options[name]!r}: none of {', '.join(map(str, values))}")
     for name, words in lists.items():
-        if isinstance(words, str):
-            raise UsageError(f"{name} {words!r}: no list of texts (write [{words!r}])")
+        if isinstance(words, str | bytes) or not isinstance(words, Iterable):
+            raise UsageError(f"{name} {words!r}: no list of texts (write [{str(words)!r}])")
     try:
         _native.Reader([], **options)
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from None
 
 
-def readable(paths: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+def readable(paths: Sequence[str | os.PathLike[str]], name: str | None) -> tuple[str, ...]:
     """Return paths as text. Raises UsageError where there is none, UnreadableCapture where one is no UTF-8."""
-    names = tuple(map(utf8, paths))
+    names = tuple(utf8(path, name) for path in paths)
     if not names:
         raise UsageError("no capture (name a path, or several)")
     return names

@@ -120,7 +120,7 @@ class Rule:
 def rules() -> tuple[Rule, ...]:
     """Return the rows of explained.csv about the tshark at hand."""
     version = wireshark.version(wireshark.find())
-    with EXPLAINED.open(newline="") as file:
+    with EXPLAINED.open(encoding="utf-8", newline="") as file:
         return tuple(rule for rule in (Rule(**row) for row in csv.DictReader(file)) if rule.is_of(version))
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def digest(content: bytes) -> str:
 def recorded(target: Path) -> dict[str, str]:
     """Return what was installed below a folder, with its SHA-256."""
     try:
-        known: dict[str, str] = json.loads((target / MANIFEST).read_text())
+        known: dict[str, str] = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return known
@@ -109,7 +108,9 @@ def put(target: Path, files: dict[Path, bytes]) -> list[Path]:
             path.write_bytes(content)
             written.append(path)
         (target / MANIFEST).parent.mkdir(parents=True, exist_ok=True)
-        (target / MANIFEST).write_text(json.dumps({name.as_posix(): digest(content) for name, content in files.items()}, indent=1) + "\n")
+        (target / MANIFEST).write_text(
+            json.dumps({name.as_posix(): digest(content) for name, content in files.items()}, indent=1) + "\n", encoding="utf-8"
+        )
     except OSError as error:
         raise OutputError(f"{error.filename}: {error.strerror} (make the folder writable)") from None
     return written
@@ -160,9 +161,7 @@ def states() -> list[State]:
 
 def loaded(environment: dict[str, str] | None = None) -> tuple[set[str], str]:
     """Return the protocols of ours that tshark knows with its plugins loaded, and what Lua complained of."""
-    done = subprocess.run(
-        [wireshark.find(), "-G", "protocols"], capture_output=True, text=True, check=False, timeout=120, env=environment or dict(os.environ)
-    )
+    done = wireshark.ran([wireshark.find(), "-G", "protocols"], environment=environment or dict(os.environ), timeout_s=120)
     names = {line.split("\t")[-1] for line in done.stdout.splitlines()}
     complaints = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"\blua\b|pcapstat:", line, re.IGNORECASE)]
     known = {dissector.protocol for dissector in DISSECTORS} & names

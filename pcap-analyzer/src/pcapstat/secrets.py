@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from pcapstat import _native, wireshark
-from pcapstat.capture import stopped
+from pcapstat.capture import stopped, utf8
 from pcapstat.engines.tshark import LABELS, NO_LINE, key_log
 from pcapstat.errors import UnreadableCapture, UsageError
 
 
-def embed(capture: str, keylog: Sequence[str], output: str) -> None:
-    """Write a copy of a capture with key logs embedded, by Wireshark's editcap.
+def embed(capture: str, keylog: Sequence[str], output: IO[bytes]) -> None:
+    """Write a copy of a capture with key logs embedded, by Wireshark's editcap, to an open file.
 
     Raises UsageError where a key log holds no line of its format, UnreadableCapture where editcap cannot read the capture.
     """
@@ -24,27 +25,23 @@ def embed(capture: str, keylog: Sequence[str], output: str) -> None:
         raise UsageError(f"{', '.join(keylog)}: {NO_LINE}")
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
         whole = Path(folder) / "keys.log"
-        whole.write_text("\n".join(lines) + "\n")
+        whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
         source = wireshark.rewritable(capture, Path(folder) / "source.pcapng")
-        written = Path(output).with_name(f".{Path(output).name}.part")
-        done = subprocess.run(
-            [editcap, "-F", "pcapng", "--inject-secrets", f"tls,{whole}", source, str(written)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        written = Path(folder) / "written.pcapng"
+        arguments = [editcap, "-F", "pcapng", "--inject-secrets", f"tls,{whole}", source, str(written)]
+        done = wireshark.ran(arguments)
         if done.returncode:
-            written.unlink(missing_ok=True)
             raise UnreadableCapture(f"{capture}: {done.stderr.strip().splitlines()[-1]} (check it with capinfos)")
         # editcap puts the secrets before the interfaces, and then cannot write what it has written
         wireshark.put_interfaces_first(written)
-        written.replace(output)
+        with written.open("rb") as file:
+            shutil.copyfileobj(file, output)
 
 
 def extract(capture: str) -> bytes:
     """Return the key logs embedded in a capture. Raises UnreadableCapture, UsageError where there are none."""
     try:
-        secrets = _native.embedded_secrets([capture], wants_all=True)
+        secrets = _native.embedded_secrets([utf8(capture, None)], wants_all=True)
     except _native.NativeError as error:
         raise stopped(error) from None
     if not secrets:

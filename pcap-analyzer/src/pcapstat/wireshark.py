@@ -7,7 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,15 @@ from pcapstat.errors import ToolMissing
 OLDEST = (4, 0)
 PLACES = ("/Applications/Wireshark.app/Contents/MacOS", r"C:\Program Files\Wireshark")
 """Where installers put it without telling PATH."""
+
+
+def ran(
+    arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of Wireshark's to its end. What it says is UTF-8, whatever encoding the locale has."""
+    return subprocess.run(
+        arguments, capture_output=True, check=False, encoding="utf-8", errors="replace", env=environment, timeout=timeout_s
+    )
 
 
 def find(program: str = "tshark") -> str:
@@ -42,7 +51,7 @@ def find(program: str = "tshark") -> str:
 def version(tshark: str) -> tuple[int, ...]:
     """Return tshark's version. Raises ToolMissing where it cannot be told or is too old."""
     try:
-        told = subprocess.run([tshark, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+        told = ran([tshark, "--version"], timeout_s=60).stdout
     except OSError as error:
         raise ToolMissing(f"{tshark}: {error.strerror} (install Wireshark 4.0 or newer)") from None
     match = re.search(r"(\d+)\.(\d+)\.(\d+)", told)
@@ -66,7 +75,7 @@ def split_environment(command: Sequence[str]) -> tuple[list[str], dict[str, str]
 
 def folders() -> dict[str, Path]:
     """Return tshark's folders by the names that `tshark -G folders` gives them ("Personal Lua Plugins")."""
-    told = subprocess.run([find(), "-G", "folders"], capture_output=True, text=True, check=False, timeout=60).stdout
+    told = ran([find(), "-G", "folders"], timeout_s=60).stdout
     pairs = (line.split(":", 1) for line in told.splitlines() if ":" in line)
     return {name.strip(): Path(path.strip()) for name, path in pairs if path.strip()}
 

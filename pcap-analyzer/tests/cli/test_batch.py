@@ -22,7 +22,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from pcapstat.archive.schedule import locally, on_dask
+from pcapstat.archive.schedule import cluster, locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job
 from pcapstat.errors import PcapstatError
@@ -328,10 +328,13 @@ def test_a_dask_cluster_loses_nothing_when_a_worker_dies(archive: Path, tmp_path
     from dask.distributed import LocalCluster
 
     job = Job(str(tmp_path / "dask"), ("messages", "sessions"), (("engine", "native"),), None)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        records = on_dask(job, listed([str(archive)]), cluster.scheduler_address)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        cluster(local.scheduler_address) as client,
+    ):
+        records = on_dask(job, listed([str(archive)]), client)
         first = next(records)
-        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        os.kill(next(iter(local.workers.values())).pid, signal.SIGKILL)
         outcomes = [first.outcome, *(record.outcome for record in records)]
     assert outcomes == ["complete"] * len(NAMES)
     words = ["batch", archive, "-O", tmp_path / "local", "--engine", "native", "--tables", "messages,sessions"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pcapstat.archive.sources import named
 from pcapstat.archive.sums import SUMMED
-from pcapstat.errors import UsageError
+from pcapstat.errors import UnreadableCapture, UsageError
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,17 +36,26 @@ class Dataset:
             raise UsageError(f"{path}: no dataset of pcapstat batch (check the path)")
 
     def table(self, name: str) -> ds.Dataset:
-        """Return a table by its name, with the labels of all captures: one that a capture does not have is null there."""
+        """Return a table by its name, with the labels of all captures: one that a capture does not have is null there.
+
+        Raises UsageError for a table that there is not, UnreadableCapture where a file of it is damaged.
+        """
         import pyarrow as pa
         import pyarrow.dataset as ds
 
+        if name not in TABLES:
+            raise UsageError(f"no table {name} (there are: {', '.join(TABLES)})")
         files = sorted(str(path) for path in (self.path / name).rglob("*.parquet"))
         partitioning = ds.partitioning(pa.schema([("capture", pa.string())]), flavor="hive")
         how = {"format": "parquet", "partitioning": partitioning, "partition_base_dir": str(self.path / name)}
-        return ds.dataset(files, united(ds.dataset(files, **how)), **how)
+        with self.naming_damage():
+            return ds.dataset(files, united(ds.dataset(files, **how)), **how)
 
     def connect(self, tables: Sequence[str] = TABLES) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB connection with a view a table; rows are read when they are asked for."""
+        """Return a DuckDB connection with a view a table; rows are read when they are asked for.
+
+        Raises UnreadableCapture where a file of one is damaged.
+        """
         import duckdb
 
         connection = duckdb.connect()
@@ -56,7 +66,8 @@ class Dataset:
             # DuckDB's own partitioning would take folders above the dataset ("qos=1") for columns, in place of those in the files
             how = f"hive_partitioning = false, union_by_name = true, filename = '{FILE}'"
             columns = f"""* EXCLUDE ("{FILE}"), regexp_extract("{FILE}", '.*/capture=([^/]*)/', 1) AS capture"""
-            connection.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet('{files}', {how})")
+            with self.naming_damage():
+                connection.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet('{files}', {how})")
         return connection
 
     def has_table(self, name: str) -> bool:
@@ -77,14 +88,28 @@ class Dataset:
     def receivers(self, choices: Choices | None = None) -> Iterator[Received]:
         """Return of each capture with data its labels and the figures of the session that receives the data, in the captures' order.
 
-        Only sums of sessions are read, a bounded number at a time. Raises UsageError where the dataset has none.
+        Only sums of sessions are read, a bounded number at a time. Raises UsageError where the dataset has none, UnreadableCapture where
+        a file of it is damaged.
         """
         from pcapstat.archive.receivers import received
 
         missing = [table for table in (*SUMMED, "captures") if not self.has_table(table)]
         if missing:
             raise UsageError(f"{self.path}: no table {', '.join(missing)} (run pcapstat batch again, with all tables)")
-        return received(self.connect((*SUMMED, "captures")), choices)
+        with self.naming_damage():
+            yield from received(self.connect((*SUMMED, "captures")), choices)
+
+    @contextlib.contextmanager
+    def naming_damage(self) -> Iterator[None]:
+        """Turn what is wrong with the dataset's files, after a loss of power perhaps, into an error of one line."""
+        import duckdb
+        import pyarrow as pa
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            cause = str(error).splitlines()[0]
+            raise UnreadableCapture(f"{self.path}: {cause} (run pcapstat batch again, which makes anew what is not whole)") from None
 
 
 def united(parts: ds.Dataset) -> pa.Schema:

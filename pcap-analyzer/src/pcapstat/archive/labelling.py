@@ -71,7 +71,7 @@ def scalars(file: Path) -> dict[str, str]:
     import yaml
 
     try:
-        told = json.loads(file.read_text()) if file.suffix == ".json" else yaml.safe_load(file.read_text())
+        told = json.loads(file.read_bytes()) if file.suffix == ".json" else yaml.safe_load(file.read_bytes())
     except (ValueError, yaml.YAMLError) as error:
         raise UsageError(f"{file}: {' '.join(str(error).split())} (check the file of labels)") from None
     if not isinstance(told, dict):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import logging
+import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -13,7 +19,7 @@ from typing import Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.archive.work import ALL, Job, Part, Record, Share, finish, measure, process
-from pcapstat.errors import ToolMissing
+from pcapstat.errors import EXIT_UNREADABLE, PcapstatError, ToolMissing
 
 CORES_OF_A_PASS = 2
 """Cores that a pass over a large capture keeps at work by itself: one thread reads, one decodes, one writes."""
@@ -72,36 +78,69 @@ def shares(job: Job, source: Source, count: int) -> list[Share]:
 
 
 def locally(job: Job, sources: Sequence[Source], workers: int | None) -> Iterator[Record]:
-    """Work on this machine, one process a core or as many as are told."""
+    """Work on this machine, one process a core or as many as are told. Raises OutputError, and ToolMissing where a process was ended."""
     count = workers or os.cpu_count() or 1
     parts = count // CORES_OF_A_PASS
     is_shared = any(len(shares(job, source, parts)) > 1 for source in sources)
     if count == 1 or (len(sources) == 1 and not is_shared):
         yield from (process(job, source) for source in sources)
         return
-    with ProcessPoolExecutor(count if is_shared else min(count, len(sources) or 1)) as pool:
+    others = multiprocessing.active_children()
+    with ProcessPoolExecutor(count if is_shared else min(count, len(sources) or 1), initializer=end_with_parent) as pool:
         progress = Progress(job, pool.submit)
         futures = progress.hand_out(sources, parts, max(1, min(HANDFUL, len(sources) // (HANDFUL * count))))
         try:
             yield from chain.from_iterable(map(progress.records, as_completed(futures)))
         except BrokenProcessPool:
             raise ToolMissing("a worker process was ended (run the same command again: what is complete stays)") from None
-        finally:
-            for future in futures:
-                future.cancel()
+        except BaseException:
+            # nobody waits for what is under way: it is written whole or not at all
+            for worker in set(multiprocessing.active_children()).difference(others):
+                worker.kill()
+            raise
 
 
-def on_dask(job: Job, sources: Sequence[Source], address: str) -> Iterator[Record]:
-    """Work on a Dask cluster whose workers see the same files. Raises ToolMissing without Dask or without the cluster."""
+def end_with_parent() -> None:
+    """Let a worker end at once when the process that gives it work was ended; what a terminal sends to both is that process's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def end_after(sentinel: int) -> None:
+    """End this process once the other one has ended."""
+    multiprocessing.connection.wait([sentinel])
+    os._exit(EXIT_UNREADABLE)
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Any]:
+    """Return a client of a Dask cluster. Raises ToolMissing without Dask or without the cluster."""
     try:
         distributed: Any = importlib.import_module("dask.distributed")
     except ImportError:
         raise ToolMissing("dask: not installed (pip install 'pcapstat[dask]')") from None
+    # it would write tracebacks of what is told in one line
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(address, timeout=10)
     except (OSError, ValueError) as error:
         raise ToolMissing(f"{address}: {error} (start it with dask scheduler and dask worker)") from None
     with client:
-        progress = Progress(job, functools.partial(client.submit, pure=False, retries=RETRIES))
-        futures = progress.hand_out(sources, len(client.ncores()), 1)
+        yield client
+
+
+def on_dask(job: Job, sources: Sequence[Source], client: Any) -> Iterator[Record]:
+    """Work on a Dask cluster whose workers see the same files. Raises OutputError, and ToolMissing where the cluster fails."""
+    distributed: Any = importlib.import_module("dask.distributed")
+    progress = Progress(job, functools.partial(client.submit, pure=False, retries=RETRIES))
+    futures = progress.hand_out(sources, len(client.ncores()), 1)
+    try:
         yield from chain.from_iterable(map(progress.records, distributed.as_completed(futures)))
+    except PcapstatError:
+        raise
+    except Exception as error:
+        # Dask's own errors have no class in common
+        told = f"Dask: {type(error).__name__}: {' '.join(str(error).split())}"
+        raise ToolMissing(f"{told} (look at the cluster, then run the same command again: what is complete stays)") from None

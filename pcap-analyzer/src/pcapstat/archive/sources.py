@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import glob
+import lzma
+import os
 import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +21,32 @@ SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
 PACKED = ("", ".gz", ".zst", ".lz4")
 ENDINGS = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
 """Names of captures, as archives have them."""
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")
+"""Names of archive files, as globs find them."""
+GONE = ""
+"""Stamp of what is not there, or cannot be known without reading it."""
+DAMAGED = (EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+"""What is raised for archive files that are damaged or cut off."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One capture: its name in the archive, and how to get it: a file, a member of an archive file, an address."""
+    """One capture: its name in the archive, and how to get it: a file, a member of an archive file, an address.
+
+    Paths are absolute: whoever works on it may do so in another folder.
+    """
 
     name: str
     container: str
     member: str | None = None
 
     def stamp(self) -> str:
-        """Return what changes when the file does: size and time of modification; empty where that is not known without reading."""
-        if "://" in self.container:
-            return ""
-        stat = Path(self.container).stat()
-        return f"{stat.st_size}-{stat.st_mtime_ns}"
+        """Return what changes when the file does: size and time of modification; GONE where that is not known."""
+        try:
+            stat = None if "://" in self.container else os.stat(self.container)
+        except OSError:
+            stat = None
+        return f"{stat.st_size}-{stat.st_mtime_ns}" if stat else GONE
 
     @property
     def is_file(self) -> bool:
@@ -42,14 +54,26 @@ class Source:
         return self.member is None and "://" not in self.container
 
     def size_bytes(self) -> int:
-        """Return the size of a file by itself; 0 of all else, of which every worker would have to make a copy."""
-        return Path(self.container).stat().st_size if self.is_file else 0
+        """Return the size of a file by itself; 0 of all else, of which every worker would have to make a copy, and of what is gone."""
+        try:
+            return os.stat(self.container).st_size if self.is_file else 0
+        except OSError:
+            return 0
 
     def fetch(self, folder: Path) -> Path:
-        """Return a file with the capture, a copy in `folder` where it is no file by itself."""
+        """Return a file with the capture, a copy in `folder` where it is no file by itself. Raises UnreadableCapture, OSError."""
         if self.is_file:
             return Path(self.container)
         target = folder / Path(self.member or self.container).name
+        try:
+            self.copy(target)
+        except (*DAMAGED, RuntimeError, NotImplementedError) as error:
+            # the last two are of zip: a password, a compression that it does not know
+            raise UnreadableCapture(f"{self.name}: {error} (unpack the archive file, or copy it again)") from None
+        return target
+
+    def copy(self, target: Path) -> None:
+        """Write a copy of the capture."""
         with target.open("wb") as file:
             if "://" in self.container:
                 with filesystem().open(self.container, "rb") as stream:
@@ -62,7 +86,6 @@ class Source:
                     content = archive.extractfile(str(self.member))
                     if content is not None:
                         shutil.copyfileobj(content, file)
-        return target
 
 
 def named(source: str, error: str) -> str:
@@ -79,32 +102,45 @@ def filesystem() -> Any:
     return fsspec
 
 
-def listed(specs: list[str]) -> list[Source]:
-    """Return all captures that the specs name, in the order of their names. Raises UnreadableCapture where one names nothing."""
+def listed(specs: list[str], complain: Callable[[str], None] = lambda _: None) -> list[Source]:
+    """Return all captures that the specs name, in the order of their names. Raises UnreadableCapture where one names nothing.
+
+    `complain` is told of each folder that cannot be opened.
+    """
     found: dict[str, Source] = {}
     for spec in specs:
-        before = len(found)
-        for source in of_spec(spec):
-            found[source.name] = source
-        if len(found) == before and not any(source.name in found for source in of_spec(spec)):
-            raise UnreadableCapture(f"{spec}: no capture there (names end with {', '.join(SUFFIXES)}, packed or not)")
+        sources = list(of_spec(spec, complain))
+        if not sources:
+            raise UnreadableCapture(f"{escaped(spec)}: no capture there (names end with {', '.join(SUFFIXES)}, packed or not)")
+        found |= {source.name: source for source in sources}
     return [found[name] for name in sorted(found)]
 
 
-def of_spec(spec: str) -> Iterator[Source]:
+def of_spec(spec: str, complain: Callable[[str], None]) -> Iterator[Source]:
     """Return the captures of one folder, glob, archive file, address or file."""
     if "://" in spec:
         yield from at_address(spec)
-    elif Path(spec).is_dir():
-        yield from (
-            Source(escaped(str(path)), str(path)) for path in sorted(Path(spec).rglob("*")) if path.is_file() and is_capture(path.name)
-        )
-    elif Path(spec).is_file():
+    elif os.path.isdir(spec):
+        yield from in_folder(spec, complain)
+    elif os.path.isfile(spec):
         yield from in_file(spec)
     else:
         for path in sorted(glob.glob(spec, recursive=True)):
-            if Path(path).is_dir() or is_capture(path) or path.endswith((".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")):
-                yield from of_spec(path)
+            if os.path.isdir(path):
+                yield from in_folder(path, complain)
+            elif os.path.isfile(path) and (is_capture(path) or path.endswith(ARCHIVES)):
+                yield from in_file(path)
+
+
+def in_folder(folder: str, complain: Callable[[str], None]) -> Iterator[Source]:
+    """Return the captures below a folder. Links to files are followed, links to folders are not: they may lead in a circle."""
+
+    def closed(error: OSError) -> None:
+        complain(f"{escaped(error.filename)}: {error.strerror} (check the folder's permissions; what is in it is left out)")
+
+    for place, _, names in os.walk(folder, onerror=closed):
+        paths = (Path(place) / name for name in names if is_capture(name))
+        yield from (Source(escaped(path), os.path.abspath(path)) for path in paths if path.is_file())
 
 
 def in_file(path: str) -> Iterator[Source]:
@@ -112,12 +148,17 @@ def in_file(path: str) -> Iterator[Source]:
     name = escaped(str(Path(path)))
     try:
         found = members(path)
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         raise UnreadableCapture(f"{name}: {error} (copy the archive file again)") from None
+    except OSError as error:
+        if not is_capture(path):
+            raise UnreadableCapture(f"{name}: {error.strerror or error} (check the file and its permissions)") from None
+        # whoever measures it will say so, and it stops no other
+        found = None
     if found is None:
-        yield Source(name, path)
+        yield Source(name, os.path.abspath(path))
         return
-    yield from (Source(escaped(f"{name}/{member}"), path, member) for member in sorted(found) if is_capture(member))
+    yield from (Source(escaped(f"{name}/{member}"), os.path.abspath(path), member) for member in sorted(found) if is_capture(member))
 
 
 def is_capture(name: str) -> bool:

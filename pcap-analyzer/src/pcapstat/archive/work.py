@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pcapstat.archive.sources import Source
-from pcapstat.engines import Choice
-from pcapstat.errors import PcapstatError, ToolMissing
+from pcapstat.archive.folder import whole
+from pcapstat.archive.sources import GONE, Source
+from pcapstat.engines import Choice, environment_key_log
+from pcapstat.errors import OutputError, PcapstatError, UnreadableCapture, UsageError
+from pcapstat.schema import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +29,7 @@ RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
 
-LAYOUT = 4
+LAYOUT = 5
 """Number of the way in which captures are written; one that was written in another way is done again."""
 QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
 SMALL = 10_000
@@ -58,10 +60,22 @@ class Job:
                 key_log(path)
         if self.labels is not None:
             check_names(f"--labels {self.labels}", compiled(self.labels).groupindex)
+        # told to all workers as it is here
+        _ = self.fingerprint
 
+    @property
+    def key_logs(self) -> list[str]:
+        """The key logs that are used: those of the user, and that of the environment."""
+        options = dict(self.options)
+        named = environment_key_log()
+        return [] if options.get("engine") == "native" else [*options.get("keylog", ()), *([named] if named else [])]
+
+    @cached_property
     def fingerprint(self) -> str:
-        """Return what tells this job from one with other options."""
-        return hashlib.sha256(json.dumps([LAYOUT, self.tables, self.options, self.labels], default=str).encode()).hexdigest()
+        """What tells this job from one with other options, other keys in the key logs, or tables of other columns."""
+        columns = [(table.name, column.name, column.data_type) for table in tables().values() for column in table.columns]
+        told = [LAYOUT, columns, self.tables, self.options, self.labels, [digest(Path(path)) for path in self.key_logs]]
+        return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -76,8 +90,8 @@ class Record:
     error: str
     engine: str
     engine_reason: str
-    lacks_tool: bool
-    """Whether it is so for want of a program: it failed, or tshark would have opened what is encrypted in it."""
+    is_passing: bool
+    """Whether the same capture may go better: it failed for another reason than what is in it, or tshark would have opened more."""
     labels: Mapping[str, str]
     labels_sha256: str
     """Of the file of labels beside it; empty where there is none."""
@@ -90,40 +104,45 @@ def identity(source: Source) -> str:
     return hashlib.sha256(source.name.encode()).hexdigest()[:16]
 
 
-def record_path(job: Job, source: Source) -> Path:
-    """Return where a capture's record is."""
-    return Path(job.dataset) / RECORDS / f"{identity(source)}.json"
+def record_name(source: Source) -> str:
+    """Return where in a dataset a capture's record is."""
+    return f"{RECORDS}/{identity(source)}.json"
 
 
 def done(job: Job, source: Source) -> Record | None:
     """Return the record of a capture that is as it says, with all its files there; none where it is to be measured."""
     try:
-        told = json.loads(record_path(job, source).read_text())
-    except (OSError, ValueError):
+        told = json.loads((Path(job.dataset) / record_name(source)).read_bytes())
+        record = Record(**told) if told["job"] == job.fingerprint else None
+    except (OSError, ValueError, TypeError, KeyError):
+        # not there, or not whole
         return None
-    if told.get("job") != job.fingerprint():
+    if record is None or is_worth_another(record):
         return None
-    record = Record(**told)
     are_whole = all(has_bytes(Path(job.dataset) / name, size) for name, size in record.files.items())
-    return record if are_whole and not is_worth_another(record) and is_unchanged(record, source) else None
+    return record if are_whole and is_unchanged(record, source) else None
 
 
 def is_worth_another(record: Record) -> bool:
-    """Whether it may go better now: what failed for want of a tool is tried again, what was read without tshark once that is there."""
+    """Whether it may go better now: what failed for no fault of its own is tried again, what was read without tshark once that is there."""
     from pcapstat.capture import missing
 
-    return record.lacks_tool and (record.outcome == "failed" or missing() is None)
+    return record.is_passing and (record.outcome == "failed" or missing() is None)
 
 
 def is_unchanged(record: Record, source: Source) -> bool:
     """Whether a capture and its file of labels are what they were when it was measured. Where the stamp differs its content decides."""
     if record.labels_sha256 != digest_of_labels(source):
         return False
-    if record.stamp and record.stamp == source.stamp():
-        return True
+    is_same = record.stamp != GONE and record.stamp == source.stamp()
+    return is_same or has_content(source, record.sha256)
+
+
+def has_content(source: Source, sha256: str) -> bool:
+    """Whether the content of a capture has this hash; not where it cannot be read."""
     with tempfile.TemporaryDirectory(prefix="pcapstat-") as folder:
         try:
-            return bool(record.sha256 == digest(source.fetch(Path(folder))))
+            return sha256 == digest(source.fetch(Path(folder)))
         except (OSError, PcapstatError):
             return False
 
@@ -166,18 +185,20 @@ SHARED = ("messages", "exchanges")
 class Part:
     """What became of a share; fields as in Record."""
 
+    stamp: str
     sha256: str
     outcome: str
     error: str
     engine: str
     engine_reason: str
-    lacks_tool: bool
+    is_passing: bool
     labels: Mapping[str, str]
+    labels_sha256: str
     files: tuple[str, ...]
 
 
 def process(job: Job, source: Source) -> Record:
-    """Measure one capture and write its partitions. Whatever is wrong with it is told by its record: nothing is raised for it."""
+    """Measure one capture and write its partitions. Whatever is wrong with it is told by its record. Raises OutputError."""
     return finish(job, source, [measure(job, source, ALL)])
 
 
@@ -191,8 +212,10 @@ def measure(job: Job, source: Source, share: Share) -> Part:
 
 def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
     """Write the row of a capture and, last, its record; what another run left of it and this one did not write goes."""
-    worst = max(parts, key=lambda part: OUTCOMES.index(part.outcome))
     first = parts[0]
+    worst = max(parts, key=lambda part: OUTCOMES.index(part.outcome))
+    if worst.outcome == "complete" and has_changed(source, parts):
+        worst = replace(worst, outcome="damaged", error=f"{source.name}: it changed while it was read (run the same command again)")
     files = [name for part in parts for name in part.files]
     told = {"sha256": first.sha256, "outcome": worst.outcome, "error": worst.error}
     told |= {"engine": first.engine, "engine_reason": first.engine_reason}
@@ -201,47 +224,68 @@ def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
     for path in Path(job.dataset).glob(f"*/capture={identity(source)}/part*.parquet"):
         if str(path.relative_to(job.dataset)) not in sizes:
             path.unlink()
-    lacks_tool = any(part.lacks_tool for part in parts)
     record = Record(
         source=source.name,
-        stamp=source.stamp(),
-        job=job.fingerprint(),
+        # what was seen before it was read: a capture that has changed since is measured again by the next run
+        stamp=first.stamp,
+        job=job.fingerprint,
         **told,
-        lacks_tool=lacks_tool,
+        is_passing=any(part.is_passing for part in parts),
         labels=first.labels,
-        labels_sha256=digest_of_labels(source),
+        labels_sha256=first.labels_sha256,
         files=sizes,
     )
-    whole(record_path(job, source), lambda file: file.write(json.dumps(asdict(record), indent=1, sort_keys=True).encode()))
+    text = json.dumps(asdict(record), indent=1, sort_keys=True).encode()
+    whole(Path(job.dataset), record_name(source), lambda file: file.write(text))
     return record
 
 
+def has_changed(source: Source, parts: Sequence[Part]) -> bool:
+    """Whether a capture was written to while it was read: its passes may then have read different frames."""
+    contents = {part.sha256 for part in parts}
+    is_touched = {source.stamp(), *(part.stamp for part in parts)} - {GONE} != {parts[0].stamp} - {GONE}
+    return len(contents) > 1 or (is_touched and not has_content(source, parts[0].sha256))
+
+
 def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
-    """Write a share of a capture's tables, and tell what went wrong."""
+    """Write a share of a capture's tables, and tell what went wrong with the capture. Raises OutputError."""
     from pcapstat.archive.labelling import commented, labels_of
     from pcapstat.capture import open as open_capture
 
     labels: dict[str, str] = {}
     files: list[str] = []
-    sha256, outcome, error, lacks_tool = "", "complete", "", False
+    sha256, outcome, error, is_passing = "", "complete", "", False
     engine = Choice("", "")
+    # before anything is read: what changes afterwards is noticed
+    stamp, labels_sha256 = source.stamp(), digest_of_labels(source)
     try:
         path = source.fetch(folder)
         sha256 = digest(path)
         labels = labels_of(source, path, job.labels)
         capture = open_capture(path, name=source.name, **dict(job.options))
-        engine, lacks_tool = capture.engine, is_makeshift(capture)
+        engine, is_passing = capture.engine, is_makeshift(capture)
         sums = capture.sums()
         labels = commented(sums.captures) | labels
         written(job, source, share, capture, sums, labels, files)
         if capture.damage:
             outcome, error = "damaged", "; ".join(capture.damage)
-    except (PcapstatError, OSError, EOFError) as failure:
-        outcome, error, lacks_tool = "failed", str(failure), isinstance(failure, ToolMissing)
+    except OutputError:
+        # a full disk is no fault of the capture, and no other would fare better
+        raise
     except Exception as failure:
         # one capture never stops the others; what happened is told
-        outcome, error = "failed", f"{type(failure).__name__}: {failure}"
-    return Part(sha256, outcome, error, engine.name, engine.reason, lacks_tool, labels, tuple(files))
+        outcome, error = "failed", told_of(failure)
+        is_passing = not isinstance(failure, UnreadableCapture | UsageError)
+    return Part(stamp, sha256, outcome, error, engine.name, engine.reason, is_passing, labels, labels_sha256, tuple(files))
+
+
+def told_of(failure: Exception) -> str:
+    """Tell what failed, in one line."""
+    if isinstance(failure, PcapstatError):
+        return str(failure)
+    if isinstance(failure, OSError):
+        return f"{failure.strerror or failure} (check the path and its permissions)"
+    return f"{type(failure).__name__}: {failure}"
 
 
 def is_makeshift(capture: Capture) -> bool:
@@ -311,18 +355,5 @@ def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]],
     """Write a capture's part of a table. Returns its path in the dataset."""
     number = f"-{share.index}-of-{share.count}" if share.count > 1 else ""
     name = f"{table}/capture={identity(source)}/part{number}.parquet"
-    whole(Path(job.dataset) / name, write)
+    whole(Path(job.dataset), name, write)
     return name
-
-
-def whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file that is there whole or not at all, whenever the process ends. It is not forced to the disk: records tell sizes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix="_part-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise

@@ -10,6 +10,7 @@ import sys
 import click
 
 from pcapstat import __version__
+from pcapstat.capture import escaped
 from pcapstat.cli.output import ReaderGone, complain, standard_streams
 from pcapstat.errors import EXIT_FINE, EXIT_UNREADABLE, PcapstatError
 
@@ -37,6 +38,29 @@ COMMANDS = {
 TABLE_COMMANDS = ("messages", "exchanges", "sessions", "notes")
 
 
+class Text(type(click.STRING)):  # type: ignore[misc]
+    """Text of the user's: UTF-8, whatever encoding the locale has."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Bytes that are no UTF-8 are refused."""
+        try:
+            return os.fsencode(value).decode()
+        except UnicodeEncodeError:
+            # a default of ours that the locale has no bytes for
+            return value
+        except UnicodeDecodeError:
+            raise click.BadParameter(f"{escaped(value)} is no UTF-8.", ctx, param) from None
+
+
+def take_utf8(command: click.Command) -> None:
+    """Let all parameters of a command, and of those below it, that are text be UTF-8; paths may have any bytes."""
+    for parameter in command.params:
+        if parameter.type is click.STRING:
+            parameter.type = Text()
+    for below in getattr(command, "commands", {}).values():
+        take_utf8(below)
+
+
 class Commands(click.Group):
     """Commands that are loaded when they are called."""
 
@@ -53,8 +77,11 @@ class Commands(click.Group):
         if cmd_name in TABLE_COMMANDS:
             from pcapstat.cli.tables import make
 
-            return make(cmd_name, COMMANDS[cmd_name])
+            made = make(cmd_name, COMMANDS[cmd_name])
+            take_utf8(made)
+            return made
         command: click.Command = importlib.import_module(f"pcapstat.cli.{cmd_name}").command
+        take_utf8(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -84,6 +111,17 @@ def main() -> None:
     sys.exit(exit_code())
 
 
+def explain(error: click.ClickException) -> None:
+    """Say on one line what is wrong with a command's words; one that has none is shown its help."""
+    # click 8.1 has no such error
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    where = f" ({context.command_path} --help tells what there is)" if context else ""
+    complain(" ".join(error.format_message().split()).rstrip(".") + where)
+
+
 def exit_code() -> int:
     """Run a command, and say what stopped it."""
     try:
@@ -94,7 +132,7 @@ def exit_code() -> int:
     except ReaderGone:
         return EXIT_FINE
     except click.ClickException as error:
-        error.show()
+        explain(error)
         return error.exit_code
     except PcapstatError as error:
         complain(error)

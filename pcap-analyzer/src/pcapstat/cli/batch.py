@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pcapstat import errors
+from pcapstat.cli.options import CAPTURE
 from pcapstat.cli.output import complain
-
-if TYPE_CHECKING:
-    from pcapstat.archive.work import Record
 
 TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 """Names of archive.TABLES that are written on demand; a test compares the two."""
 
 
 @click.command("batch")
-@click.argument("archives", nargs=-1, required=True, metavar="ARCHIVE…")
+@click.argument("archives", nargs=-1, required=True, type=CAPTURE, metavar="ARCHIVE…")
 @click.option("-O", "--output", required=True, type=click.Path(file_okay=False), metavar="DATASET", help="The dataset's folder.")
 @click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}/{qos}/round{round:d}.pcapng'.")
 @click.option("--tables", default=",".join(TABLE_NAMES), show_default=True, metavar="NAMES", help="Tables, separated by commas.")
@@ -41,7 +40,8 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     A capture that cannot be read is recorded with its error in the table captures and stops nothing (exit code 4). A run that was ended
     goes on where it was; a second run does only what changed.
     """
-    from pcapstat.archive.schedule import locally, on_dask
+    from pcapstat.archive.folder import alone
+    from pcapstat.archive.schedule import cluster, locally, on_dask
     from pcapstat.archive.sources import listed, named
     from pcapstat.archive.work import Job, done
 
@@ -50,24 +50,29 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     unknown = [name for name in wanted if name not in TABLE_NAMES]
     if unknown:
         raise errors.UsageError(f"--tables {tables}: no table {', '.join(unknown)} (there are: {', '.join(TABLE_NAMES)})")
+    options["keylog"] = tuple(map(os.path.abspath, options["keylog"]))
     told = tuple(sorted((name, list(value) if isinstance(value, tuple) else value) for name, value in options.items()))
     job = Job(str(Path(output).resolve()), wanted, told, labels, split * 1_000_000)
     job.check()
-    sources = listed(list(archives))
-    known = {source: done(job, source) if resume else None for source in sources}
-    todo = [source for source, record in known.items() if record is None]
-    unchanged = Counter(record.outcome for record in known.values() if record is not None)
+    closed: list[str] = []
+    sources = listed(list(archives), closed.append)
+    for line in closed:
+        complain(line)
     outcomes: Counter[str] = Counter()
-    records: Iterator[Record] = on_dask(job, todo, scheduler) if scheduler else locally(job, todo, workers)
-    with click.progressbar(records, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
-        for record in bar:
-            outcomes[record.outcome] += 1
-            if record.error:
-                complain(named(record.source, record.error))
+    with cluster(scheduler) if scheduler else contextlib.nullcontext() as client, alone(Path(job.dataset)):
+        known = {source: done(job, source) if resume else None for source in sources}
+        todo = [source for source, record in known.items() if record is None]
+        unchanged = Counter(record.outcome for record in known.values() if record is not None)
+        records = on_dask(job, todo, client) if client else locally(job, todo, workers)
+        with click.progressbar(records, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
+            for record in bar:
+                outcomes[record.outcome] += 1
+                if record.error:
+                    complain(named(record.source, record.error))
     click.echo(
         f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
     )
-    return errors.EXIT_DAMAGED if (outcomes + unchanged).keys() - {"complete"} else errors.EXIT_FINE
+    return errors.EXIT_DAMAGED if closed or (outcomes + unchanged).keys() - {"complete"} else errors.EXIT_FINE
 
 
 def listing(outcomes: Counter[str]) -> str:

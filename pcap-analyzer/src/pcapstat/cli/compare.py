@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, get_type_hints
 
 import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.options import capture_options, chosen_format, named, output_options
 from pcapstat.cli.output import complain, destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.cli.several import Several
@@ -79,7 +79,7 @@ def command(
     from pcapstat.compare import tidy
 
     several = Several(options)
-    runs = [run for path in [*read, *files] or [""] for run in runs_of(path, labels, Choices(layer=layer), several)]
+    runs = [run for path in named(files, read) for run in runs_of(path, labels, Choices(layer=layer), several)]
     if not runs:
         raise errors.UsageError("no run with data (name captures that carry data messages)")
     keys = keys_of(runs, by)
@@ -90,7 +90,7 @@ def command(
     if not rows:
         complain("nothing to compare: no two groups have the figure")
     with destination(output) as file:
-        write(rows, chosen_format(form, output), file)
+        write(rows, columns_of(wanted), chosen_format(form, output), file)
     if table is not None:
         picture(table, keys, chart, plot, suffix, data)
     return several.leave()
@@ -169,15 +169,26 @@ def compared(runs: list[Run], figure: str, keys: list[str], negligible: float, w
     return [{"figure": figure, "label": key, "one": one, "other": other, "verdict": verdict} for key, (one, other), verdict in verdicts]
 
 
-def write(rows: list[dict[str, Any]], form: str, file: IO[bytes]) -> None:
+def columns_of(wanted: str) -> dict[str, Any]:
+    """Return the columns of a table, and the types of what they hold."""
+    from pcapstat.compare import Group, Pair
+
+    if wanted == "across":
+        return dict.fromkeys(("figure", "label", "one", "other", "verdict"), str)
+    return get_type_hints({"groups": Group, "pairs": Pair}[wanted])
+
+
+def write(rows: list[dict[str, Any]], columns: dict[str, Any], form: str, file: IO[bytes]) -> None:
     """Write rows; numbers of a table for people have four digits."""
     import pyarrow as pa
 
     from pcapstat.formats import FORMATS
+    from pcapstat.formats.arrow import declared
 
     if form in {"table", "markdown"}:
+        columns = {name: str if kind in {float, float | None} else kind for name, kind in columns.items()}
         rows = [{name: readable(value) if isinstance(value, float) else value for name, value in row.items()} for row in rows]
-    FORMATS[form](pa.Table.from_pylist(rows), file, [])
+    FORMATS[form](pa.Table.from_pylist(rows, schema=declared(columns)), file, [])
 
 
 def readable(value: float) -> str:

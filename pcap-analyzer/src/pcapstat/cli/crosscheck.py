@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
-from pcapstat.cli.options import capture_options, chosen_format, output_options
+from pcapstat.cli.options import capture_options, chosen_format, named, output_options
 from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
@@ -25,16 +25,16 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
 
     from pcapstat.crosscheck import Difference, differences
     from pcapstat.formats import FORMATS
+    from pcapstat.formats.arrow import declared
 
     several = Several(options)
     found: list[Difference] = []
-    for path in [*read, *files] or [""]:
+    for path in named(files, read):
         with several.opened(path) as capture:
             found += differences(capture)
     unexplained = [difference for difference in found if difference.explanation is None]
     rows = [asdict(difference) for difference in (found if shows_all else unexplained)]
-    names = {field: pa.int64() if kind == "int" else pa.string() for field, kind in Difference.__annotations__.items()}
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(names.items())))
+    table = pa.Table.from_pylist(rows, schema=declared(get_type_hints(Difference)))
     with destination(output) as file:
         FORMATS[chosen_format(form, output)](table, file, [])
     click.echo(f"{len(found)} differences, {len(found) - len(unexplained)} of them explained", err=True)

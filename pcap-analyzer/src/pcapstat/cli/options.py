@@ -15,6 +15,8 @@ from pcapstat.cli.output import complain
 from pcapstat.engines import ENGINES, Tshark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+CAPTURE = click.Path(readable=False)
+"""A capture: whoever reads it says what is wrong with it."""
 FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
 
 
@@ -53,8 +55,8 @@ def capture_options(command: Command) -> Command:
     """Files and what decoders need to know."""
     for option in reversed(
         (
-            click.argument("files", nargs=-1, type=click.Path(), metavar="FILE…"),
-            click.option("-r", "--read", multiple=True, type=click.Path(), metavar="FILE", help="A capture, as with tshark; - is stdin."),
+            click.argument("files", nargs=-1, type=CAPTURE, metavar="FILE…"),
+            click.option("-r", "--read", multiple=True, type=CAPTURE, metavar="FILE", help="A capture, as with tshark; - is stdin."),
             click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap."),
             click.option("--stop-after", type=click.IntRange(1), metavar="N", help="End each session at its N-th data message."),
             click.option(
@@ -111,11 +113,16 @@ def suffix_of(output: str) -> str:
 MQTT_VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5}
 
 
+def named(files: tuple[str, ...], read: tuple[str, ...]) -> list[str]:
+    """Return the captures that the user named."""
+    if not (files or read):
+        raise click.UsageError("no capture: name a FILE, or - for standard input")
+    return [*read, *files]
+
+
 def opened(files: tuple[str, ...], read: tuple[str, ...], options: dict[str, Any]) -> Capture:
     """Open the captures that the user named."""
-    paths = [*read, *files]
-    if not paths:
-        raise click.UsageError("no capture: name a FILE, or - for standard input")
+    paths = named(files, read)
     version = options.pop("mqtt_version", None)
     options.pop("strict", None)
     words = Tshark(tuple(options.pop("preference")), options.pop("display_filter"), tuple(options.pop("extension")), options.pop("profile"))

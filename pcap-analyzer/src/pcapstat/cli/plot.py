@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import capture_options
+from pcapstat.cli.options import capture_options, named
 from pcapstat.cli.output import complain, destination
 from pcapstat.cli.several import Several
 from pcapstat.errors import UsageError
@@ -40,7 +40,7 @@ def command(
     tidy_of, draw, _ = PLOTS[kind]
     several = Several(options)
     with contextlib.ExitStack() as stack:
-        tidy = tidy_of([stack.enter_context(several.opened(path)) for path in [*read, *files] or [""]])
+        tidy = tidy_of([stack.enter_context(several.opened(path)) for path in named(files, read)])
     if tidy.empty:
         complain(f"{output}: nothing to draw (pcapstat summarize tells what the captures hold)")
     figure = draw(tidy)

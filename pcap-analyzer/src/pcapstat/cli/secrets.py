@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pcapstat.cli.options import CAPTURE
 from pcapstat.cli.output import destination
 
 
@@ -16,18 +17,19 @@ def command() -> None:
 
 
 @command.command("embed")
-@click.argument("capture", metavar="FILE")
+@click.argument("capture", type=CAPTURE, metavar="FILE")
 @click.option("--keylog", multiple=True, required=True, type=click.Path(), metavar="FILE", help="TLS key log (NSS format).")
 @click.option("-O", "--output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The new capture, pcapng.")
 def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> None:
     """Write a copy of FILE with the key logs embedded."""
     from pcapstat.secrets import embed
 
-    embed(capture, keylog, output)
+    with destination(output) as file:
+        embed(capture, keylog, file)
 
 
 @command.command("extract")
-@click.argument("capture", type=click.Path(), metavar="FILE")
+@click.argument("capture", type=CAPTURE, metavar="FILE")
 @click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
 def extract_command(capture: str, output: str | None) -> None:
     """Write the key logs that are embedded in FILE."""

@@ -26,7 +26,7 @@ class Several:
     def opened(self, path: str) -> Iterator[Capture]:
         """Open the capture at a path and take note of its damage. Standard input is kept in a file: several passes may be made."""
         with kept(path) as file:
-            capture = opened((file,) if file else (), (), {**self.options, "name": path if file != path else None})
+            capture = opened((file,), (), {**self.options, "name": path if file != path else None})
             lines: list[str] = []
             self.damage.append(lines)
             yield capture

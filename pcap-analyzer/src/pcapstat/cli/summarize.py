@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
@@ -75,12 +75,11 @@ def as_table(summary: Summary, sessions: tuple[int, ...], *, is_text: bool) -> A
     import pyarrow as pa
 
     from pcapstat.cli.page import exact_times
+    from pcapstat.formats.arrow import declared
     from pcapstat.metrics.sessions import SessionFigures
 
-    types: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    types |= {kind | None: arrow_type for kind, arrow_type in types.items()}
-    declared = {name: types.get(kind) for name, kind in SessionFigures.__annotations__.items()}
-    flat = {name: kind for name, kind in declared.items() if kind is not None}
+    schema = declared(get_type_hints(SessionFigures))
+    flat = dict(zip(schema.names, schema.types, strict=True))
     rows = [{name: getattr(session, name) for name in flat} for session in summary.sessions.chosen(sessions)]
     if is_text:
         rows = [row | exact_times(session) for row, session in zip(rows, summary.sessions.chosen(sessions), strict=True)]

@@ -22,7 +22,7 @@ def command(scenario: str | None, output: str | None, lists: bool) -> None:
 
     if lists:
         for name in shipped():
-            first = (SCENARIOS / f"{name}.yaml").read_text().splitlines()[0]
+            first = (SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0]
             click.echo(f"{name:<28}{first.removeprefix('description: ')}")
         return
     if scenario is None or output is None:

@@ -72,5 +72,7 @@ def check_columns(table: str, chosen: list[str]) -> None:
 
     known = {column.name for column in tables()[table].columns}
     unknown = [name for name in chosen if name not in known]
+    if len(set(chosen)) != len(chosen):
+        raise click.UsageError("--columns: a column twice")
     if unknown:
         raise click.UsageError(f"no column {', '.join(unknown)} in {table} (pcapstat schema {table} lists them)")

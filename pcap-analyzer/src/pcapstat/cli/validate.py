@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from pcapstat import __version__, errors
-from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, writing
+from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, named, writing
 from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
@@ -43,7 +43,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
         if lists_rules:
             write(rules, list(rules[0]), form, file)
             return errors.EXIT_FINE
-        rows = list(judged([*read, *files], several, seen, lists_sizes))
+        rows = list(judged(named(files, read), several, seen, lists_sizes))
         if form == "sarif":
             from pcapstat.formats.reports import sarif
 
@@ -84,7 +84,7 @@ def judged(paths: list[str], several: Several, seen: set[str], lists_sizes: bool
     from pcapstat.rules import judge
     from pcapstat.rules.sizes import sizes
 
-    for path in paths or [""]:
+    for path in paths:
         with several.opened(path) as capture:
             messages = noting(capture.messages.rows(), seen)
             found: Iterable[Any] = sizes(messages) if lists_sizes else judge(messages, capture.notes.rows())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
-import subprocess
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -58,7 +57,7 @@ class Run:
             return paths[0]
         target = str(Path(self.folder.name) / "merged.pcapng")
         inputs = [wireshark.rewritable(path, Path(self.folder.name) / f"input-{number}") for number, path in enumerate(paths)]
-        done = subprocess.run([wireshark.find("mergecap"), "-w", target, *inputs], capture_output=True, text=True, check=False)
+        done = wireshark.ran([wireshark.find("mergecap"), "-w", target, *inputs])
         if done.returncode:
             said = done.stderr.strip().splitlines()[-1]
             raise UnreadableCapture(f"{', '.join(paths)}: {said} (write what is whole of it to another file: editcap OLD NEW)")
@@ -113,7 +112,7 @@ def try_words(command: Sequence[str], words: Tshark, folder: Path) -> None:
     empty = folder / "empty.pcap"
     empty.write_bytes(bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000"))
     arguments, environment = wireshark.split_environment(without_contents(command, str(empty)))
-    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    done = wireshark.ran(arguments, environment=environment)
     complaints = [line.partition("tshark: ")[2] for line in done.stderr.splitlines() if line.startswith("tshark: ")]
     # a script that is missing or wrong is no reason for tshark to fail
     if complaints and (done.returncode or words.extensions):
@@ -142,7 +141,7 @@ def opening(secrets: Secrets, folder: Path) -> list[str]:
         preferences += from_line(line)
     if lines:
         whole = folder / "keys.log"
-        whole.write_text("\n".join(lines) + "\n")
+        whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
         preferences.append(f"tls.keylog_file:{whole}")
     return preferences
 

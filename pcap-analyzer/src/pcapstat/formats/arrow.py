@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import IO, Any
 
@@ -19,6 +19,19 @@ def reader(table: Any, columns: list[str]) -> Any:
         return stream
     schema = pa.schema([stream.schema.field(name) for name in columns])
     return pa.RecordBatchReader.from_batches(schema, (batch.select(columns) for batch in stream))
+
+
+def declared(kinds: Mapping[str, Any]) -> Any:
+    """Return the schema of rows by what a class declares of them, so that columns have their types whatever has a value.
+
+    What is neither number nor text is left out.
+    """
+    import pyarrow as pa
+
+    types: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    types |= {kind | None: arrow_type for kind, arrow_type in types.items()}
+    found = {name: types.get(kind) for name, kind in kinds.items()}
+    return pa.schema([(name, kind) for name, kind in found.items() if kind is not None])
 
 
 def csv(table: Any, file: IO[bytes], columns: list[str]) -> None:

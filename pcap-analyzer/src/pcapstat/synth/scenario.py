@@ -97,10 +97,10 @@ def read(name: str) -> Scenario:
 
     path = SCENARIOS / f"{name}.yaml" if name in shipped() else Path(name)
     try:
-        given = yaml.safe_load(path.read_text())
+        given = yaml.safe_load(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror} (name a file, or one of: {', '.join(shipped())})") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{name}: {' '.join(str(error).split())} (check its YAML)") from None
     return checked(name, given)
 
