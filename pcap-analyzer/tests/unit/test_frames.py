@@ -245,6 +245,54 @@ def test_formats_are_told_by_their_first_bytes(tmp_path: Path) -> None:
     assert found == [("pcap", 1), ("pcap, gzip", 1), ("pcapng", 1)]
 
 
+def lz4_frame(data: bytes) -> bytes:
+    """Return an LZ4 frame with a block that is not compressed (lz4_Frame_format: version 01, blocks independent, at most 64 KiB)."""
+    return b"\x04\x22\x4d\x18\x60\x40\x82" + struct.pack("<I", len(data) | 1 << 31) + data + bytes(4)
+
+
+def test_frames_of_lz4_may_follow_one_another(tmp_path: Path) -> None:
+    """Two captures as pcapng, packed and put together, with a frame to be passed over between them; capinfos counts both."""
+    sections = [SECTION + interface() + packet(0, (START_S + number) * 1_000_000, request()) for number in range(2)]
+    skippable = b"\x51\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
+    capture = tmp_path / "x.pcapng.lz4"
+    capture.write_bytes(lz4_frame(sections[0]) + skippable + lz4_frame(sections[1]))
+    command = ["capinfos", "-M", "-T", "-r", "-c", str(capture)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
+
+    [row] = rows(capture, "captures")
+    assert (row["frames"], row["damage"], told) == (2, None, "2")
+
+    whole = lz4_frame(sections[0])
+    for cut in (4, 2):
+        capture.write_bytes(whole[:-cut])
+        [row] = rows(capture, "captures")
+        assert row["frames"] == 1
+        assert "the compressed stream is cut short" in row["damage"]
+
+
+def test_damage_of_a_compressed_stream_is_called_so(tmp_path: Path) -> None:
+    """A block that refers to bytes before its first one: a token for a match alone, four bytes back."""
+    capture = tmp_path / "x.pcapng.lz4"
+    capture.write_bytes(
+        lz4_frame(SECTION + interface() + packet(0, START_S * 1_000_000, request()))[:-4] + struct.pack("<I", 3) + b"\0\xff\xff"
+    )
+
+    [row] = rows(capture, "captures")
+    assert row["frames"] == 1
+    assert "the compressed stream is damaged" in row["damage"]
+
+
+def test_a_frame_to_be_passed_over_may_come_first(tmp_path: Path) -> None:
+    """As pzstd writes it: RFC 8878 §3.1.2, then a frame in a single segment of one raw block (§3.1.1: content size in one byte)."""
+    content = SECTION + interface() + packet(0, START_S * 1_000_000, request())
+    frame = b"\x28\xb5\x2f\xfd\x20" + bytes([len(content)]) + struct.pack("<I", 1 | len(content) << 3)[:3] + content
+    capture = tmp_path / "x.zst"
+    capture.write_bytes(b"\x50\x2a\x4d\x18" + struct.pack("<I", 4) + struct.pack("<I", len(frame)) + frame)
+
+    [row] = rows(capture, "captures")
+    assert (row["frames"], row["format"], row["damage"]) == (1, "pcapng, zstd", None)
+
+
 def test_what_icmp_quotes_is_no_message(tmp_path: Path) -> None:
     """Traps 84, 87: tshark shows the quote as a second CoAP message; it is a refusal of the first, not one that was sent again."""
     [sent] = built(SAID[:1])
