@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from against_standards.building import ACK, CON, CONTENT, GET, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
+from against_standards.building import ACK, CON, CONTENT, GET, NON, POST, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
 from scapy.layers.inet import GRE, ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.layers.vxlan import VXLAN
@@ -334,3 +334,18 @@ def test_the_testbeds_other_traffic_is_in_no_session(tmp_path: Path) -> None:
     assert [session.session_bytes for session in summary.sessions] == [sum(map(len, frames))]
     assert [(row["protocol"], row["frames"], row["bytes"]) for row in summary.others] == [("arp", 1, len(arp)), ("udp", 1, len(dns))]
     assert [row["port"] for row in summary.unmatched_ports] == [53]
+
+
+@pytest.mark.parametrize("cut", range(1, 52))
+def test_a_message_is_known_by_its_port_wherever_the_snap_length_cut_it(cut: int, tmp_path: Path) -> None:
+    """Trap 54: a POST of 51 bytes (RFC 7252 §3), of which the capture has the first ones, as tshark shows it; nothing breaks its format."""
+    post = coap(NON, POST, 1, b"ab", [(11, b"sensors-room-kitchen"), (11, b"temperature"), (12, b"\x32")], b'{"v":21}')
+    [frame] = packets([(C, post)], "udp", 5683)
+    whole = bytes(frame)
+    assert len(whole) - 42 == 51
+    capture = pcap(tmp_path / "x.pcap", whole[: 42 + cut], original=len(whole))
+    command = ["tshark", "-n", "-r", str(capture), "-Y", "coap", "-T", "fields", "-e", "frame.number"]
+
+    [row] = rows(capture)
+    assert [str(row["frame"])] == subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert (row["frame_bytes"], row["is_truncated"], row["malformed"]) == (len(whole), cut < 51, None)
