@@ -117,14 +117,14 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
 }
 
-/// Whether a packet's captured bytes may be the protocol's. A probe takes what it sees for all that was sent; where the snap length cut a packet, its decoder
-/// judges.
+/// Whether a packet's captured bytes may be the protocol's. That more of a stream may come is known to a probe, but it takes what it sees of a datagram for all
+/// that was sent: where the snap length cut one, the decoder judges.
 fn is_possible(row: &Protocol, packet: &Packet, bytes: &[u8]) -> bool {
     if (row.probe)(bytes) != Likely::No {
         return true;
     }
     let wire_bytes = packet.payload_bytes as usize;
-    if bytes.is_empty() || bytes.len() >= wire_bytes {
+    if row.carrier == Carrier::Stream || bytes.is_empty() || bytes.len() >= wire_bytes {
         return false;
     }
     let step = (row.decoder)(&Decoding::default()).next(Input { bytes, wire_bytes }, Side::Client, &mut Message::default());
