@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from against_standards.building import ACK, CON, CONTENT, GET, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
+from against_standards.building import ACK, CON, CONTENT, GET, NON, POST, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
 from scapy.layers.inet import GRE, ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.layers.vxlan import VXLAN
@@ -245,6 +245,54 @@ def test_formats_are_told_by_their_first_bytes(tmp_path: Path) -> None:
     assert found == [("pcap", 1), ("pcap, gzip", 1), ("pcapng", 1)]
 
 
+def lz4_frame(data: bytes) -> bytes:
+    """Return an LZ4 frame with a block that is not compressed (lz4_Frame_format: version 01, blocks independent, at most 64 KiB)."""
+    return b"\x04\x22\x4d\x18\x60\x40\x82" + struct.pack("<I", len(data) | 1 << 31) + data + bytes(4)
+
+
+def test_frames_of_lz4_may_follow_one_another(tmp_path: Path) -> None:
+    """Two captures as pcapng, packed and put together, with a frame to be passed over between them; capinfos counts both."""
+    sections = [SECTION + interface() + packet(0, (START_S + number) * 1_000_000, request()) for number in range(2)]
+    skippable = b"\x51\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
+    capture = tmp_path / "x.pcapng.lz4"
+    capture.write_bytes(lz4_frame(sections[0]) + skippable + lz4_frame(sections[1]))
+    command = ["capinfos", "-M", "-T", "-r", "-c", str(capture)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
+
+    [row] = rows(capture, "captures")
+    assert (row["frames"], row["damage"], told) == (2, None, "2")
+
+    whole = lz4_frame(sections[0])
+    for cut in (4, 2):
+        capture.write_bytes(whole[:-cut])
+        [row] = rows(capture, "captures")
+        assert row["frames"] == 1
+        assert "the compressed stream is cut short" in row["damage"]
+
+
+def test_damage_of_a_compressed_stream_is_called_so(tmp_path: Path) -> None:
+    """A block that refers to bytes before its first one: a token for a match alone, four bytes back."""
+    capture = tmp_path / "x.pcapng.lz4"
+    capture.write_bytes(
+        lz4_frame(SECTION + interface() + packet(0, START_S * 1_000_000, request()))[:-4] + struct.pack("<I", 3) + b"\0\xff\xff"
+    )
+
+    [row] = rows(capture, "captures")
+    assert row["frames"] == 1
+    assert "the compressed stream is damaged" in row["damage"]
+
+
+def test_a_frame_to_be_passed_over_may_come_first(tmp_path: Path) -> None:
+    """As pzstd writes it: RFC 8878 §3.1.2, then a frame in a single segment of one raw block (§3.1.1: content size in one byte)."""
+    content = SECTION + interface() + packet(0, START_S * 1_000_000, request())
+    frame = b"\x28\xb5\x2f\xfd\x20" + bytes([len(content)]) + struct.pack("<I", 1 | len(content) << 3)[:3] + content
+    capture = tmp_path / "x.zst"
+    capture.write_bytes(b"\x50\x2a\x4d\x18" + struct.pack("<I", 4) + struct.pack("<I", len(frame)) + frame)
+
+    [row] = rows(capture, "captures")
+    assert (row["frames"], row["format"], row["damage"]) == (1, "pcapng, zstd", None)
+
+
 def test_what_icmp_quotes_is_no_message(tmp_path: Path) -> None:
     """Traps 84, 87: tshark shows the quote as a second CoAP message; it is a refusal of the first, not one that was sent again."""
     [sent] = built(SAID[:1])
@@ -286,3 +334,18 @@ def test_the_testbeds_other_traffic_is_in_no_session(tmp_path: Path) -> None:
     assert [session.session_bytes for session in summary.sessions] == [sum(map(len, frames))]
     assert [(row["protocol"], row["frames"], row["bytes"]) for row in summary.others] == [("arp", 1, len(arp)), ("udp", 1, len(dns))]
     assert [row["port"] for row in summary.unmatched_ports] == [53]
+
+
+@pytest.mark.parametrize("cut", range(1, 52))
+def test_a_message_is_known_by_its_port_wherever_the_snap_length_cut_it(cut: int, tmp_path: Path) -> None:
+    """Trap 54: a POST of 51 bytes (RFC 7252 §3), of which the capture has the first ones, as tshark shows it; nothing breaks its format."""
+    post = coap(NON, POST, 1, b"ab", [(11, b"sensors-room-kitchen"), (11, b"temperature"), (12, b"\x32")], b'{"v":21}')
+    [frame] = packets([(C, post)], "udp", 5683)
+    whole = bytes(frame)
+    assert len(whole) - 42 == 51
+    capture = pcap(tmp_path / "x.pcap", whole[: 42 + cut], original=len(whole))
+    command = ["tshark", "-n", "-r", str(capture), "-Y", "coap", "-T", "fields", "-e", "frame.number"]
+
+    [row] = rows(capture)
+    assert [str(row["frame"])] == subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert (row["frame_bytes"], row["is_truncated"], row["malformed"]) == (len(whole), cut < 51, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,11 @@ class Connection:
             self.send(0.01, 1, flags="SA")
             self.send(0.02, 0, flags="A")
 
-    def send(self, seconds: float, side: int, data: bytes = b"", flags: str = "PA", back: int = 0) -> None:
+    def send(self, seconds: float, side: int, data: bytes = b"", flags: str = "PA", back: int = 0, window: int = 8192) -> None:
         """Add a segment from the client (0) or the server (1), beginning `back` bytes before what comes next."""
         addresses = (CLIENT[0], SERVER[0])
-        tcp = TCP(sport=self.ports[side], dport=self.ports[1 - side], flags=flags, seq=self.sent[side] - back)
-        tcp.ack = self.sent[1 - side] if "A" in flags else 0
+        tcp = TCP(sport=self.ports[side], dport=self.ports[1 - side], flags=flags, seq=(self.sent[side] - back) % 2**32, window=window)
+        tcp.ack = self.sent[1 - side] % 2**32 if "A" in flags else 0
         packet = Ether() / IP(src=addresses[side], dst=addresses[1 - side], id=len(self.packets) + 1) / tcp
         packet = packet / Raw(data) if data else packet
         packet.time = 1_700_000_000 + seconds
@@ -75,10 +76,10 @@ def messages(capture: Path, *columns: str, **options: Any) -> list[tuple[Any, ..
     return list(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
 
 
-def tshark(capture: Path, display_filter: str, *fields: str) -> list[tuple[str, ...]]:
+def tshark(capture: Path, display_filter: str, *fields: str, options: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """Return fields of the frames that tshark selects."""
     words = [word for field in fields for word in ("-e", field)]
-    command = ["tshark", "-n", "-r", str(capture), "-Y", display_filter, "-T", "fields", *words]
+    command = ["tshark", "-n", "-r", str(capture), *options, "-Y", display_filter, "-T", "fields", *words]
     return [tuple(line.split("\t")) for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
 
 

@@ -219,6 +219,8 @@ pub const FORMATS: &[Format] = &[
     Format { magic: &[0x0a, 0x0d, 0x0d, 0x0a], name: "pcapng", kind: Kind::Capture(pcapng::open) },
     Format { magic: &[0x1f, 0x8b], name: "gzip", kind: Kind::Compression(compressed::gzip) },
     Format { magic: &[0x28, 0xb5, 0x2f, 0xfd], name: "zstd", kind: Kind::Compression(compressed::zstd) },
+    // a frame to be passed over (RFC 8878 §3.1.2), with which pzstd begins
+    Format { magic: &[0x50, 0x2a, 0x4d, 0x18], name: "zstd", kind: Kind::Compression(compressed::zstd) },
     Format { magic: &[0x04, 0x22, 0x4d, 0x18], name: "lz4", kind: Kind::Compression(compressed::lz4) },
     Format { magic: &[0xfd, b'7', b'z', b'X', b'Z', 0x00], name: "xz", kind: Kind::Foreign("unpack it first: xz -dk FILE") },
     Format { magic: b"BZh", name: "bzip2", kind: Kind::Foreign("unpack it first: bunzip2 -k FILE") },

@@ -1,6 +1,7 @@
 //! Which protocol a stream speaks: the user's `-d` first, then ports, then what its bytes look like.
 
-use super::{by_row, Carrier, Likely, Port, Protocol, PROTOCOLS};
+use super::{by_row, Carrier, Decoding, Input, Likely, Port, Protocol, Step, PROTOCOLS};
+use crate::message::{Message, Side};
 use crate::packet::Packet;
 use crate::packet::Transport;
 
@@ -106,7 +107,7 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
     }
     let is_tcp = is_tcp(packet);
     let candidates = || PROTOCOLS.iter().copied().filter(|row| is_carried(row, is_tcp));
-    let by_port = candidates().find(|row| is_expected(row, packet) && (row.probe)(bytes) != Likely::No);
+    let by_port = candidates().find(|row| is_expected(row, packet) && is_possible(row, packet, bytes));
     if let Some(protocol) = by_port {
         return Some((protocol, FoundBy::Port));
     }
@@ -114,6 +115,20 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
         return None;
     }
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
+}
+
+/// Whether a packet's captured bytes may be the protocol's. That more of a stream may come is known to a probe, but it takes what it sees of a datagram for all
+/// that was sent: where the snap length cut one, the decoder judges.
+fn is_possible(row: &Protocol, packet: &Packet, bytes: &[u8]) -> bool {
+    if (row.probe)(bytes) != Likely::No {
+        return true;
+    }
+    let wire_bytes = packet.payload_bytes as usize;
+    if row.carrier == Carrier::Stream || bytes.is_empty() || bytes.len() >= wire_bytes {
+        return false;
+    }
+    let step = (row.decoder)(&Decoding::default()).next(Input { bytes, wire_bytes }, Side::Client, &mut Message::default());
+    !matches!(step, Step::Malformed { .. })
 }
 
 /// The protocol of what another one carries: the one that it always carries, or else judged by the first bytes. What could be several protocols'

@@ -1,6 +1,7 @@
 //! One direction of a TCP connection (RFC 9293 §3.4): segments in, bytes in order out, with what was sent again and what is missing.
 
 use crate::span::{Origin, Piece};
+use std::collections::VecDeque;
 
 /// What the direction hands on, in stream order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +26,26 @@ struct Held {
     bytes: Vec<u8>,
 }
 
+impl Held {
+    /// What it takes in memory.
+    const fn room(&self) -> usize {
+        size_of::<Self>() + self.bytes.len()
+    }
+}
+
 /// Puts one direction's segments in order.
 #[derive(Debug, Default)]
 pub struct Reassembly {
     next: u32,
     is_started: bool,
-    held: Vec<Held>,
+    held: VecDeque<Held>,
+    /// What the held segments take, themselves and their bytes.
+    held_bytes: usize,
+    /// How many were held when it was last seen that the hole may still be filled: the peer asked for it, or one before it was filled.
+    held_with_hope: usize,
     acknowledged: u8,
+    /// Where a probe of a closed window ends.
+    probe_end: Option<u32>,
 }
 
 /// What tells that the peer has got what is missing here.
@@ -45,8 +59,12 @@ pub struct Acknowledged {
     pub has_payload: bool,
 }
 
-/// Segments held before the hole is taken for a loss of the capture.
+/// Segments held without a sign that the hole may still be filled, before it is taken for a loss of the capture.
 const HELD_SEGMENTS: usize = 512;
+/// How long no sign needs to come: the peer's request takes a round trip, and a sender's timeout is a second or more (RFC 6298 §2.4).
+const PATIENCE_NS: i64 = 2_000_000_000;
+/// Bytes held at most: more than twice the receive window that Linux grants by itself (tcp_rmem).
+const HELD_BYTES: usize = 16 * 1024 * 1024;
 /// Acknowledgements beyond the hole that the peer sends before the hole is taken for a loss of the capture: it has got what we have not.
 const ACKNOWLEDGEMENTS: u8 = 8;
 /// Where an acknowledgement beyond the hole comes later than this behind a segment that waits, one is enough: so long no capture mixes up frames.
@@ -71,16 +89,10 @@ impl Reassembly {
         self.is_started
     }
 
-    /// Bytes held back, waiting for a hole to be filled.
-    #[must_use]
-    pub fn held_bytes(&self) -> usize {
-        self.held.iter().map(|held| held.bytes.len()).sum()
-    }
-
     /// Whether segments wait for a hole to be filled.
     #[inline]
     #[must_use]
-    pub const fn is_holding(&self) -> bool {
+    pub fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
 
@@ -89,6 +101,11 @@ impl Reassembly {
     #[must_use]
     pub const fn is_next(&self, sequence: u32) -> bool {
         self.is_started && self.next == sequence
+    }
+
+    /// The byte at `sequence` is sent to learn whether the peer's window is still closed (RFC 9293 §3.8.6.1): where it comes again, nothing was lost.
+    pub const fn probe(&mut self, sequence: u32) {
+        self.probe_end = Some(sequence.wrapping_add(1));
     }
 
     /// Takes a segment with payload. Returns whether it arrived out of order: before bytes that came earlier than it in the stream, or after them.
@@ -100,7 +117,7 @@ impl Reassembly {
         }
         if distance(sequence, self.next) > 0 {
             self.hold(sequence, piece, bytes);
-            if self.held.len() > HELD_SEGMENTS {
+            if self.is_hopeless(piece.time_ns) {
                 self.give_up(deliver);
             }
             return false;
@@ -114,6 +131,12 @@ impl Reassembly {
         fills && is_new
     }
 
+    /// Whether the hole is not waited for any longer, now that another segment is held.
+    fn is_hopeless(&self, now_ns: i64) -> bool {
+        let is_late = self.held.front().is_some_and(|first| now_ns.saturating_sub(first.origin.time_ns) > PATIENCE_NS);
+        is_late && self.held.len() > self.held_with_hope + HELD_SEGMENTS || self.held_bytes > HELD_BYTES
+    }
+
     /// Passes on a segment that begins at or before the next byte.
     #[inline]
     fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
@@ -124,7 +147,7 @@ impl Reassembly {
             return;
         }
         let (repeated, new) = piece.split(old);
-        let is_probe = old == 1 && new.is_empty();
+        let is_probe = old == 1 && (new.is_empty() || self.probe_end == Some(self.next));
         deliver(if is_probe { Delivery::KeepAlive(repeated) } else { Delivery::Repeated(repeated) });
         if !new.is_empty() {
             self.next = self.next.wrapping_add(new.len());
@@ -136,29 +159,28 @@ impl Reassembly {
         let next = self.next;
         let ahead = distance(sequence, next);
         let at = self.held.partition_point(|held| distance(held.sequence, next) <= ahead);
-        self.held.insert(at, Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() });
+        let held = Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() };
+        self.held_bytes += held.room();
+        self.held.insert(at, held);
     }
 
     /// Delivers the held segments that are now in order.
     fn release(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let ready = self.held.partition_point(|held| distance(held.sequence, self.next) <= 0);
-        if ready == 0 {
-            return;
-        }
-        self.acknowledged = 0;
-        let segments: Vec<Held> = self.held.drain(..ready).collect();
-        for held in segments {
+        while self.held.front().is_some_and(|first| distance(first.sequence, self.next) <= 0) {
+            let Some(held) = self.held.pop_front() else { return };
+            self.held_bytes -= held.room();
+            (self.acknowledged, self.held_with_hope) = (0, self.held.len());
             let Held { sequence, origin, from, to, bytes } = &held;
             self.pass(*sequence, origin.piece(*from, *to), bytes, deliver);
         }
-        self.release(deliver);
     }
 
     /// The peer acknowledges bytes behind a hole: it was filled there, so the capture lacks it. Where it says no more than that, and says it at once, the
     /// capture may have mixed up frames, and the hole be filled here too.
     pub fn peer_acknowledges(&mut self, peer: &Acknowledged, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(first) = self.held.first() else { return };
+        let Some(first) = self.held.front() else { return };
         if distance(peer.acknowledgment, first.sequence) < 0 {
+            self.held_with_hope = self.held.len();
             return;
         }
         self.acknowledged += 1;
@@ -170,7 +192,7 @@ impl Reassembly {
 
     /// Takes the first hole for a loss: reports the gap and goes on behind it.
     pub fn give_up(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(first) = self.held.first() else { return };
+        let Some(first) = self.held.front() else { return };
         let missing = first.sequence.wrapping_sub(self.next);
         self.next = first.sequence;
         deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));
@@ -222,6 +244,31 @@ mod tests {
         let (bytes, repeated, missing) = run(start, &[(0, b"abc"), (6, b"ghi"), (3, b"def"), (3, b"def"), (8, b"ijk")]);
 
         assert_eq!((b"abcdefghijk".to_vec(), 4, 0), (bytes, repeated, missing));
+    }
+
+    /// Segments of 100 bytes, so many ms apart, the first of which comes behind `count` others; the peer may ask for it. Returns how many bytes were missing.
+    fn missing_behind(count: u32, apart_ms: i64, asks: bool) -> u64 {
+        let mut stream = Reassembly::default();
+        stream.open(u32::MAX);
+        let mut missing = 0;
+        let mut deliver = |delivery: Delivery<'_>| missing += if let Delivery::Gap(gap, _) = delivery { gap } else { 0 };
+        for number in (1..=count).chain([0]) {
+            let time_ns = i64::from(number) * apart_ms * 1_000_000;
+            let origin = Origin { time_ns, ..origin(number.into(), 100) };
+            stream.segment(number * 100, origin.whole(), &[0; 100], &mut deliver);
+            if asks {
+                stream.peer_acknowledges(&Acknowledged { acknowledgment: 0, time_ns, has_payload: false }, &mut deliver);
+            }
+        }
+        stream.finish(&mut deliver);
+        missing
+    }
+
+    #[test]
+    fn a_hole_may_be_filled_late_where_the_peer_asks_for_it_or_had_no_time_to() {
+        assert_eq!([0, 100], [512, 513].map(|count| missing_behind(count, 10, false)));
+        assert_eq!([0, 100], [2_000, 2_002].map(|count| missing_behind(count, 1, false)));
+        assert_eq!([0, 100], [10_000, 100_000].map(|count| missing_behind(count, 10, true)));
     }
 
     #[test]

@@ -22,11 +22,6 @@ impl Key {
         }
         Self::V6((low.address, high.address, ports))
     }
-
-    fn is_tcp(&self) -> bool {
-        let (Self::V4((_, ports)) | Self::V6((_, _, ports))) = self;
-        ports & 1 == 1
-    }
 }
 
 /// Where a packet belongs.
@@ -43,37 +38,107 @@ pub struct Seat {
 /// A stream's part, and its number in there.
 type Home = (u32, u32);
 
+/// What tells the connections of a port pair apart.
+#[derive(Debug, Default)]
+struct Opening {
+    /// The stream's index in Wireshark's count.
+    index: u32,
+    /// Where the endpoints' sequence numbers begin, the smaller endpoint's first: that of the SYN, or the one before the first byte that was seen or acknowledged.
+    starts: [Option<u32>; 2],
+    /// Whether an endpoint has closed the connection, or reset it once both were open.
+    is_ended: bool,
+}
+
+/// Where a SYN belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// To the stream that is known.
+    Same,
+    /// To a connection after it, which Wireshark counts as the same stream.
+    After,
+    /// To a new stream.
+    New,
+}
+
+impl Opening {
+    fn new(index: u32, side: usize, transport: &Transport) -> Self {
+        let mut opening = Self { index, ..Self::default() };
+        if let Transport::Tcp(header) = transport {
+            let is_syn = header.has(TcpHeader::SYN);
+            opening.learn(side, header.sequence.wrapping_sub(u32::from(!is_syn)), header);
+        }
+        opening
+    }
+
+    /// What a packet of the connection tells first counts.
+    fn learn(&mut self, side: usize, start: u32, header: &TcpHeader) {
+        let acknowledged = header.has(TcpHeader::ACK).then(|| header.acknowledgment.wrapping_sub(1));
+        let [low, high] = &mut self.starts;
+        let (mine, peers) = if side == 0 { (low, high) } else { (high, low) };
+        mine.get_or_insert(start);
+        *peers = peers.or(acknowledged);
+    }
+
+    /// Follows a connection's end.
+    fn end(&mut self, header: &TcpHeader) {
+        // a RST that answers a SYN ends nothing: the same SYN may come again
+        let is_open = self.starts.iter().all(Option::is_some);
+        self.is_ended |= header.has(TcpHeader::FIN) || header.has(TcpHeader::RST) && is_open;
+    }
+
+    /// Where a SYN belongs, by Wireshark's rule (a SYN without ACK whose sequence number is another one opens a stream). What Wireshark does not count, but is another connection all the same, is
+    /// a SYN with the same number once the connection has ended, and a SYN-ACK with another number that does not answer this connection's SYN either.
+    fn turn(&mut self, side: usize, header: &TcpHeader) -> Turn {
+        let [low, high] = self.starts;
+        let (mine, peers) = if side == 0 { (low, high) } else { (high, low) };
+        let is_answer = header.has(TcpHeader::ACK);
+        let is_other = mine.is_some_and(|start| start != header.sequence);
+        let is_other_answer = is_answer && peers.is_some_and(|start| start != header.acknowledgment.wrapping_sub(1));
+        match (is_other, is_answer) {
+            (true, false) => Turn::New,
+            (true, true) if is_other_answer => Turn::After,
+            (false, false) if self.is_ended => Turn::After,
+            _ => {
+                self.learn(side, header.sequence, header);
+                Turn::Same
+            }
+        }
+    }
+}
+
 /// Finds the stream of a packet, in one of several parts.
 #[derive(Debug, Default)]
 pub struct StreamTable {
     v4: FxHashMap<KeyV4, Home>,
     v6: FxHashMap<KeyV6, Home>,
-    /// Sequence numbers of the SYN that the endpoints of each stream sent, the smaller endpoint's first; by part.
-    syns: Vec<Vec<[Option<u32>; 2]>>,
+    /// How each stream began, by part.
+    openings: Vec<Vec<Opening>>,
     udp_streams: u32,
     tcp_streams: u32,
 }
 
 impl StreamTable {
-    /// Finds the stream of a packet and writes it where it is to stay; `part` is asked where a new one belongs. A SYN opens the port pair anew, by Wireshark's rule, where its sequence number is
-    /// another than that of the SYN before it.
+    /// Finds the stream of a packet and writes it where it is to stay; `part` is asked where a new one belongs. A SYN may open the port pair anew.
     #[inline(always)]
     pub fn seat(&mut self, packet: &Packet, part: impl FnOnce() -> u32, seat: &mut Seat) {
         let (source, destination) = (&packet.source, &packet.destination);
         let side = usize::from(source > destination);
         let (low, high) = if side == 0 { (source, destination) } else { (destination, source) };
-        let (is_tcp, syn) = match packet.transport {
-            Transport::Udp => (false, None),
-            Transport::Tcp(header) => (true, header.has(TcpHeader::SYN).then_some(header)),
-        };
+        let is_tcp = packet.transport != Transport::Udp;
         let key = Key::new(low, high, is_tcp);
-        match self.get(&key) {
-            Some(home) if syn.is_none_or(|header| self.belongs(home, side, &header)) => {
-                (seat.part, seat.place) = home;
-                seat.opens = None;
+        let known = self.get(&key);
+        let turn = known.map_or(Turn::New, |home| self.turn(home, side, &packet.transport));
+        *seat = match (known, turn) {
+            (Some((part, place)), Turn::Same) => Seat { part, place, opens: None },
+            (Some(home), Turn::After) => {
+                let index = self.opening(home).map_or(0, |opening| opening.index);
+                self.open(key, part(), Opening::new(index, side, &packet.transport))
             }
-            _ => *seat = self.open(key, part(), side, syn.as_ref()),
-        }
+            _ => {
+                let index = self.count(is_tcp);
+                self.open(key, part(), Opening::new(index, side, &packet.transport))
+            }
+        };
     }
 
     /// The stream between two endpoints, where there is one.
@@ -93,32 +158,50 @@ impl StreamTable {
         .copied()
     }
 
-    fn open(&mut self, key: Key, part: u32, side: usize, syn: Option<&TcpHeader>) -> Seat {
-        let count = if key.is_tcp() { &mut self.tcp_streams } else { &mut self.udp_streams };
-        let opens = Some(*count);
-        *count += 1;
-        if self.syns.len() <= part as usize {
-            self.syns.resize_with(part as usize + 1, Vec::new);
+    fn opening(&mut self, (part, place): Home) -> Option<&mut Opening> {
+        self.openings.get_mut(part as usize)?.get_mut(place as usize)
+    }
+
+    /// Where a packet of a port pair that is known belongs.
+    #[inline]
+    fn turn(&mut self, home: Home, side: usize, transport: &Transport) -> Turn {
+        match transport {
+            Transport::Tcp(header) if header.has(TcpHeader::SYN | TcpHeader::FIN | TcpHeader::RST) => self.rare_turn(home, side, header),
+            _ => Turn::Same,
         }
-        let place = self.syns.get_mut(part as usize).map_or(0, |syns| {
-            syns.push([None; 2]);
-            u32::try_from(syns.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn rare_turn(&mut self, home: Home, side: usize, header: &TcpHeader) -> Turn {
+        let Some(opening) = self.opening(home) else { return Turn::Same };
+        let turn = if header.has(TcpHeader::SYN) { opening.turn(side, header) } else { Turn::Same };
+        if turn == Turn::Same {
+            opening.end(header);
+        }
+        turn
+    }
+
+    /// The next index in Wireshark's count.
+    const fn count(&mut self, is_tcp: bool) -> u32 {
+        let count = if is_tcp { &mut self.tcp_streams } else { &mut self.udp_streams };
+        *count += 1;
+        *count - 1
+    }
+
+    fn open(&mut self, key: Key, part: u32, opening: Opening) -> Seat {
+        let opens = Some(opening.index);
+        if self.openings.len() <= part as usize {
+            self.openings.resize_with(part as usize + 1, Vec::new);
+        }
+        let place = self.openings.get_mut(part as usize).map_or(0, |openings| {
+            openings.push(opening);
+            u32::try_from(openings.len() - 1).unwrap_or(u32::MAX)
         });
         let home = (part, place);
-        syn.map(|header| self.belongs(home, side, header));
         match key {
             Key::V4(key) => self.v4.insert(key, home),
             Key::V6(key) => self.v6.insert(key, home),
         };
         Seat { part, place, opens }
-    }
-
-    /// Whether a SYN belongs to this connection; its sequence number is remembered.
-    fn belongs(&mut self, (part, place): Home, side: usize, header: &TcpHeader) -> bool {
-        let syns = self.syns.get_mut(part as usize).and_then(|syns| syns.get_mut(place as usize));
-        let Some(known) = syns.and_then(|syns| syns.get_mut(side)) else { return true };
-        let is_known = *known.get_or_insert(header.sequence) == header.sequence;
-        is_known || header.has(TcpHeader::ACK)
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct TcpHalf {
     pub(super) syn_sequence: Option<u32>,
     fin_sequence: Option<u32>,
     pub(super) is_passed_over: bool,
+    /// Whether its last segment said that it takes no more bytes.
+    is_window_closed: bool,
     pub(super) in_flight: InFlight,
 }
 
@@ -292,6 +294,10 @@ impl Stream {
         }
         let [client, server] = &mut self.tcp;
         let (mine, peers) = if from == Side::Client { (client, server) } else { (server, client) };
+        mine.is_window_closed = header.window == 0;
+        if packet.payload_bytes == 1 && peers.is_window_closed && mine.reassembly.is_next(header.sequence) {
+            mine.reassembly.probe(header.sequence);
+        }
         if packet.payload_bytes > 0 && (mine.reassembly.is_next(header.sequence) || !mine.reassembly.is_started()) {
             mine.in_flight.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
         } else if packet.payload_bytes > 0 {
@@ -306,7 +312,8 @@ impl Stream {
             self.syn_ns.get_or_insert(packet.time_ns);
         }
         let Some(half) = self.tcp.get_mut(from.index()) else { return };
-        if half.syn_sequence.is_none() {
+        // a server that keeps nothing of a SYN answers it anew with another number where it comes again (RFC 4987 §3.6)
+        if half.syn_sequence.is_none_or(|before| half.reassembly.is_next(before.wrapping_add(1)) && !half.reassembly.is_holding()) {
             half.syn_sequence = Some(header.sequence);
             half.reassembly.open(header.sequence);
         }

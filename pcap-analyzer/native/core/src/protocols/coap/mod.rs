@@ -59,6 +59,7 @@ impl Decoder for Coap {
     fn next(&mut self, input: Input<'_>, _: Side, message: &mut Message) -> Step {
         let len = input.wire_bytes;
         match decode(input.bytes, message) {
+            Ok(Some(payload)) if payload.is_missing(len) => return malformed(payload.start - 1, NO_PAYLOAD, "RFC 7252 §3", len),
             Ok(Some(payload)) => fill(message, payload, input),
             Ok(None) if len > 4 => return malformed(4, "bytes behind an Empty message", "RFC 7252 §4.1", len),
             Ok(None) => {}
@@ -85,6 +86,15 @@ struct Payload {
     options: usize,
     start: usize,
     has_marker: bool,
+}
+
+const NO_PAYLOAD: &str = "payload marker without payload";
+
+impl Payload {
+    /// Whether its marker stands at the end of a message of `len` bytes.
+    const fn is_missing(&self, len: usize) -> bool {
+        self.has_marker && self.start == len
+    }
 }
 
 /// RFC 7252 §3. None for an Empty message.
@@ -121,9 +131,6 @@ fn decode(bytes: &[u8], message: &mut Message) -> Result<Option<Payload>, Fault>
     message.facts.is_opening = is_request(code);
     let start = cursor.offset();
     let told = options::read(&mut cursor, message)?;
-    if told.has_marker && cursor.is_empty() {
-        return Err(broken(cursor.offset() - 1, "payload marker without payload", "RFC 7252 §3"));
-    }
     Ok(Some(Payload { options: start, start: cursor.offset(), has_marker: told.has_marker }))
 }
 
@@ -178,8 +185,9 @@ fn probe(bytes: &[u8]) -> Likely {
     if !is_known(code) || is_signal(code) || !is_fitting {
         return Likely::No;
     }
-    if payload.is_none() {
-        return Likely::Maybe;
+    let Some(payload) = payload else { return Likely::Maybe };
+    if payload.is_missing(bytes.len()) {
+        return Likely::No;
     }
     let mut cursor = Cursor::new(bytes.get(4 + message.token.len()..).unwrap_or(&[]));
     match options::read(&mut cursor, &mut Message::default()) {
