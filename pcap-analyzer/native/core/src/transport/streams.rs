@@ -43,7 +43,8 @@ type Home = (u32, u32);
 struct Opening {
     /// The stream's index in Wireshark's count.
     index: u32,
-    /// Where the endpoints' sequence numbers begin, the smaller endpoint's first: that of the SYN, or the one before the first byte that was seen or acknowledged.
+    /// Where the endpoints' sequence numbers begin, the smaller endpoint's first: that of the SYN, or the one before the first byte that was seen or
+    /// acknowledged.
     starts: [Option<u32>; 2],
     /// Whether an endpoint has closed the connection, or reset it once both were open.
     is_ended: bool,
@@ -86,8 +87,9 @@ impl Opening {
         self.is_ended |= header.has(TcpHeader::FIN) || header.has(TcpHeader::RST) && is_open;
     }
 
-    /// Where a SYN belongs, by Wireshark's rule (a SYN without ACK whose sequence number is another one opens a stream). What Wireshark does not count, but is another connection all the same, is
-    /// a SYN with the same number once the connection has ended, and a SYN-ACK with another number that does not answer this connection's SYN either.
+    /// Where a SYN belongs, by Wireshark's rule (a SYN without ACK whose sequence number is another one opens a stream). What Wireshark does not count,
+    /// but is another connection all the same, is a SYN with the same number once the connection has ended, and a SYN-ACK with another number that does
+    /// not answer this connection's SYN either.
     fn turn(&mut self, side: usize, header: &TcpHeader) -> Turn {
         let [low, high] = self.starts;
         let (mine, peers) = if side == 0 { (low, high) } else { (high, low) };
