@@ -130,22 +130,22 @@ impl Decoder for Mqtt {
     }
 
     fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
-        self.could_read(bytes, from) && {
-            let next = fixed_header(bytes).ok().and_then(|header| bytes.get(header.total()..)).unwrap_or(&[]);
-            next.len() < 2 || self.could_read(next, from)
-        }
+        let next = fixed_header(bytes).ok().and_then(|header| bytes.get(header.total()..)).unwrap_or(&[]);
+        // too little of the next packet to tell speaks not against it
+        self.could_read(bytes, from).unwrap_or(false) && self.could_read(next, from).unwrap_or(true)
     }
 }
 
 impl Mqtt {
-    /// Whether a packet of the connection's version, sent by `from`, can begin here: text between packets looks like some now and then.
-    fn could_read(&self, bytes: &[u8], from: Side) -> bool {
-        if !is_plausible(bytes, from) {
-            return false;
+    /// Whether a packet of the connection's version, sent by `from`, can begin here: text between packets looks like some now and then. None where too
+    /// little of it is at hand.
+    fn could_read(&self, bytes: &[u8], from: Side) -> Option<bool> {
+        if !is_plausible(bytes, from)? {
+            return Some(false);
         }
         let mut trial = Self { version: self.version, ..Self::default() };
         let wire_bytes = fixed_header(bytes).map_or(bytes.len(), |header| header.total().max(bytes.len()));
-        matches!(trial.next(Input { bytes, wire_bytes }, from, &mut Message::default()), Step::Message { .. })
+        Some(matches!(trial.next(Input { bytes, wire_bytes }, from, &mut Message::default()), Step::Message { .. }))
     }
 
     fn tell_version(&self, message: &mut Message) {
@@ -184,41 +184,50 @@ fn malformed(fault: Fault, len: usize) -> Step {
 /// A CONNECT names its protocol; anything else only may be MQTT.
 fn probe(bytes: &[u8]) -> Likely {
     let name = fixed_header(bytes).ok().and_then(|header| bytes.get(header.bytes..));
-    match (bytes.first(), name) {
-        (Some(0x10), Some(name)) if name.starts_with(b"\0\x04MQTT") || name.starts_with(b"\0\x06MQIsdp") => Likely::Yes,
-        (Some(0x10), name) if is_begun(name.unwrap_or(&[])) => Likely::Maybe,
-        _ if is_plausible(bytes, Side::Client) || is_plausible(bytes, Side::Server) => Likely::Maybe,
+    match (bytes.first(), is_name(name.unwrap_or(&[]))) {
+        (Some(0x10), Some(true)) => Likely::Yes,
+        // small clients send the fixed header by itself
+        (Some(0x10), None) => Likely::Maybe,
+        _ if [Side::Client, Side::Server].iter().any(|side| is_plausible(bytes, *side) == Some(true)) => Likely::Maybe,
         _ => Likely::No,
     }
 }
 
-/// Whether a segment ends within the protocol name of a CONNECT: small clients send the fixed header by itself.
-fn is_begun(name: &[u8]) -> bool {
-    [&b"\0\x04MQTT"[..], b"\0\x06MQIsdp"].iter().any(|whole| whole.starts_with(name))
+/// Whether a CONNECT's protocol name stands here (§3.1.2.1). None where the bytes at hand end within one.
+fn is_name(bytes: &[u8]) -> Option<bool> {
+    let names = [&b"\0\x04MQTT"[..], b"\0\x06MQIsdp"];
+    let is_begun = names.iter().any(|name| name.len() > bytes.len() && name.starts_with(bytes));
+    (!is_begun).then(|| names.iter().any(|name| bytes.starts_with(name)))
 }
 
-/// Whether a packet that `from` may send can begin here.
-fn is_plausible(bytes: &[u8], from: Side) -> bool {
-    let Ok(header) = fixed_header(bytes) else { return false };
-    let Some(packet) = PACKETS.get(usize::from(header.number)) else { return false };
+/// Whether a packet that `from` may send can begin here. None where too little of it is at hand.
+fn is_plausible(bytes: &[u8], from: Side) -> Option<bool> {
+    let header = match fixed_header(bytes) {
+        Ok(header) => header,
+        Err(Fault::Short(_)) => return None,
+        Err(_) => return Some(false),
+    };
+    let Some(packet) = PACKETS.get(usize::from(header.number)) else { return Some(false) };
     let is_minimal = header.bytes == 2 || header.remaining >= 1 << (7 * (header.bytes - 2));
     let is_possible = packet.flags.allow(header.flags) && packet.sender.is_none_or(|sender| sender == from);
     if !is_possible || !is_minimal || !packet.lengths.contains(&header.remaining) {
-        return false;
+        return Some(false);
     }
     let mut cursor = Cursor::new(bytes.get(header.bytes..).unwrap_or(&[]));
     match packet.flags {
-        Flags::Publish => cursor.u16().is_ok_and(|length| {
+        Flags::Publish => {
+            let length = cursor.u16().ok()?;
             let topic = cursor.rest().get(..usize::from(length)).unwrap_or(cursor.rest());
-            u32::from(length) + 2 <= header.remaining && is_topic(topic)
-        }),
-        Flags::Fixed(_) if packet.has_identifier => {
-            let is_identified = cursor.u16().is_ok_and(|identifier| identifier != 0);
-            let has_outcome = packet.is_acknowledgement() && header.remaining > 2;
-            is_identified && (!has_outcome || cursor.peek().is_none_or(is_reason))
+            Some(u32::from(length) + 2 <= header.remaining && is_topic(topic))
         }
-        Flags::Fixed(_) => header.number != 1 || cursor.rest().starts_with(b"\0\x04MQTT") || cursor.rest().starts_with(b"\0\x06MQIsdp"),
-        Flags::Reserved => false,
+        Flags::Fixed(_) if packet.has_identifier => {
+            let identifier = cursor.u16().ok()?;
+            let has_outcome = packet.is_acknowledgement() && header.remaining > 2;
+            Some(identifier != 0 && (!has_outcome || cursor.peek().is_none_or(is_reason)))
+        }
+        Flags::Fixed(_) if header.number == 1 => is_name(cursor.rest()),
+        Flags::Fixed(_) => Some(true),
+        Flags::Reserved => Some(false),
     }
 }
 

@@ -236,6 +236,22 @@ fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
     assert_eq!([Some(7), Some(5)], delays_with_retain(&[CONNECT_4], 4));
 }
 
+#[test]
+fn a_packet_is_a_boundary_wherever_the_bytes_behind_it_end() {
+    // MQTT 5 §3.3, §3.4, §3.12: PUBLISH QoS 0 and 1 to "t", PUBACK 7, PINGREQ; a length of two bytes
+    let (publish, long) = (&b"\x30\x05\0\x01t\0x"[..], &b"\x32\x85\x01\0\x01t\0\x07\0"[..]);
+    for next in [publish, long, b"\x40\x02\0\x07", b"\xc0\0", CONNECT_5] {
+        for cut in 0..=next.len() {
+            let bytes = [publish, &next[..cut]].concat();
+            assert!(of_version(5).is_boundary(&bytes, Side::Client), "{bytes:02x?}");
+        }
+    }
+    // flags that PUBACK has not, SUBACK from a client, a message identifier 0
+    for next in [&b"\x41\x02"[..], b"\x90\x03", b"\x40\x02\0\0"] {
+        assert!(!of_version(5).is_boundary(&[publish, next].concat(), Side::Client), "{next:02x?}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in any::<u8>(), length in 0u8..60, version in 0u8..6) {
