@@ -299,3 +299,16 @@ def test_records_are_json_that_says_what_was_done(tmp_path: Path) -> None:
     record = Record(**json.loads(path.read_text()))
     assert {name: len(data) for name, data in content(tmp_path / "ds").items()} == record.files
     assert rows_of(tmp_path / "ds")[SAMPLE.name]["sha256"] == record.sha256
+
+
+def test_captures_that_were_measured_with_other_options_are_told(tmp_path: Path) -> None:
+    """A dataset whose figures are of two kinds is not made in silence; the same options, or all captures named again, are no matter."""
+    words = ("-O", tmp_path / "ds", "--engine", "native")
+    runs = [
+        run("batch", SAMPLE, *words, "--stop-after", "5"),
+        run("batch", OTHER, *words),
+        run("batch", SAMPLE, OTHER, *words),
+        run("batch", OTHER, *words),
+    ]
+    assert [done.returncode for done in runs] == [0] * 4
+    assert ["1 of its other captures measured with other options" in done.stderr for done in runs] == [False, True, False, False]

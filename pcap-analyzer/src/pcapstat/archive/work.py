@@ -109,18 +109,28 @@ def record_name(source: Source) -> str:
     return f"{RECORDS}/{identity(source)}.json"
 
 
+def recorded(path: Path) -> Record | None:
+    """Return what a run has recorded; none where it is not there, or not whole, or of another layout."""
+    try:
+        return Record(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def done(job: Job, source: Source) -> Record | None:
     """Return the record of a capture that is as it says, with all its files there; none where it is to be measured."""
-    try:
-        told = json.loads((Path(job.dataset) / record_name(source)).read_bytes())
-        record = Record(**told) if told["job"] == job.fingerprint else None
-    except (OSError, ValueError, TypeError, KeyError):
-        # not there, or not whole
-        return None
-    if record is None or is_worth_another(record):
+    record = recorded(Path(job.dataset) / record_name(source))
+    if record is None or record.job != job.fingerprint or is_worth_another(record):
         return None
     are_whole = all(has_bytes(Path(job.dataset) / name, size) for name, size in record.files.items())
     return record if are_whole and is_unchanged(record, source) else None
+
+
+def measured_otherwise(job: Job, sources: Iterable[Source]) -> int:
+    """Return how many captures of the dataset beside these were measured with other options, so that their figures are of another kind."""
+    ours = {record_name(source) for source in sources}
+    others = (path for path in (Path(job.dataset) / RECORDS).glob("*.json") if f"{RECORDS}/{path.name}" not in ours)
+    return sum(record is None or record.job != job.fingerprint for record in map(recorded, others))
 
 
 def is_worth_another(record: Record) -> bool:

@@ -43,7 +43,7 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     from pcapstat.archive.folder import alone
     from pcapstat.archive.schedule import cluster, locally, on_dask
     from pcapstat.archive.sources import listed, named
-    from pcapstat.archive.work import Job, done
+    from pcapstat.archive.work import Job, done, measured_otherwise
 
     workers, scheduler, split = (options.pop(name) for name in ("workers", "scheduler", "split"))
     wanted = tuple(name.strip() for name in tables.split(","))
@@ -69,6 +69,9 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
                 outcomes[record.outcome] += 1
                 if record.error:
                     complain(named(record.source, record.error))
+        others = measured_otherwise(job, sources)
+    if others:
+        complain(f"{output}: {others} of its other captures measured with other options (name these too, to measure them again)")
     click.echo(
         f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
     )
