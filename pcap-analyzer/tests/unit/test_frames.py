@@ -323,6 +323,19 @@ def test_outer_headers_of_a_tunnel_are_ip_bytes(tmp_path: Path) -> None:
     assert (listed["port"], listed["packets"]) == (4789, 1)
 
 
+@pytest.mark.parametrize("cut", [0, 10])
+def test_behind_an_authentication_header_there_is_the_packet(cut: int, tmp_path: Path) -> None:
+    """RFC 4302 §2: next header, length in words less 2, reserved, SPI, sequence number, check value; all of it is IP's."""
+    [inner] = built(SAID[:1])
+    header = struct.pack(">BBHII", 17, 4, 0, 1, 1) + bytes(12)
+    packet = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw((header + bytes(inner[UDP]))[: cut or None])
+    wrpcap(str(tmp_path / "ah.pcap"), [packet])
+
+    assert split(tmp_path / "ah.pcap") == ([] if cut else [(73, 14, 0, IP_BYTES + 24, UDP_BYTES, GET_BYTES)])
+    others = [(other["protocol"], other["frames"]) for other in pcapstat.open(tmp_path / "ah.pcap").summary().others]
+    assert others == ([("ah", 1)] if cut else [])
+
+
 def test_the_testbeds_other_traffic_is_in_no_session(tmp_path: Path) -> None:
     """Trap 64: ARP and a DNS query are counted apart."""
     arp, dns = Ether() / ARP(), Ether() / IP() / UDP(sport=40_000, dport=53) / Raw(b"\x12\x34\1\0\0\1" + bytes(6) + b"\1a\0\0\1\0\1")

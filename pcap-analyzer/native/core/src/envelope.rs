@@ -8,7 +8,7 @@ use crate::link::sent_again::SentLately;
 use crate::link::sixlowpan::{self, Adapted, Expanded, Tag};
 use crate::link::{self, Inside, LinkType};
 use crate::network::fragments::{Arrival, Fragments, Key, Unfinished, Verdict};
-use crate::network::{self, icmp, Ip, ICMP, ICMPV6, TCP, UDP};
+use crate::network::{self, icmp, Ip, AUTHENTICATION, ICMP, ICMPV6, TCP, UDP};
 use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_ENCRYPTED, LINK_TYPE, SNAP_LENGTH};
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
 use crate::span::Origin;
@@ -211,6 +211,7 @@ impl Opener {
                 context.refusal = icmp::refusal(ip);
                 Found::Other(network::protocol_name(ip.protocol))
             }
+            AUTHENTICATION => self.behind_extensions(ip, context),
             _ => self.tunnel(ip, context),
         }
     }
@@ -276,11 +277,17 @@ impl Opener {
         if matches!(ip.source, Address::V4(_)) {
             return self.upper(&ip, context);
         }
+        self.behind_extensions(&ip, context)
+    }
+
+    /// What stands behind extension headers: those of a reassembled IPv6 datagram, an authentication header of IPv4 (RFC 4302).
+    fn behind_extensions(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
         match network::open_extensions(ip.protocol, ip.rest) {
             Ok((protocol, header_bytes, rest)) => {
                 context.account.ip += i64::from(header_bytes);
-                self.upper(&Ip { protocol, rest, ..ip }, context)
+                self.upper(&Ip { protocol, rest, ..*ip }, context)
             }
+            Err(_) if ip.protocol == AUTHENTICATION => Found::Other(network::protocol_name(ip.protocol)),
             Err(network::Refused::Cut(protocol) | network::Refused::Malformed(protocol)) => Found::Other(protocol),
         }
     }

@@ -68,11 +68,15 @@ def extended_bytes(number: int) -> int:
 
 
 def value_bytes(name: str, value: str) -> int:
-    """Return the length of an option's value: text in UTF-8, numbers without leading zeros, opaque in hexadecimal, blocks as NUM/M/SIZE.
+    """Return the length of an option's value. Raises UsageError where the option's definition does not allow it."""
+    return bytes_of(known(name), name, value)
 
-    Raises UsageError where the option's definition does not allow it.
+
+def bytes_of(option: Option, name: str, value: str) -> int:
+    """Return the length of a value: text in UTF-8, numbers without leading zeros, opaque in hexadecimal, blocks as NUM/M/SIZE.
+
+    Raises UsageError where the option does not allow it.
     """
-    option = known(name)
     try:
         count = FORMATS[option.format](value)
     except ValueError:
@@ -110,16 +114,14 @@ FORMATS: dict[str, Callable[[str], int]] = {
 
 
 def known(name: str) -> Option:
-    """Return an option's row; a number stands for an opaque option that the table does not have. Raises UsageError."""
+    """Return an option's row; a number stands for an opaque option that the table does not have, or of a length that it does not allow.
+
+    Raises UsageError.
+    """
     if name in OPTIONS:
         return OPTIONS[name]
     if name.isdecimal() and 0 < int(name) < 65536:
-        row = next((option for option in OPTIONS.values() if option.number == int(name)), None)
-        return (
-            row._replace(format="opaque")
-            if row
-            else Option(int(name), "opaque", "RFC 7252 §5.4.6", 0, MOST_VALUE_BYTES, is_repeatable=True)
-        )
+        return Option(int(name), "opaque", "RFC 7252 §5.4.6", 0, MOST_VALUE_BYTES, is_repeatable=True)
     raise UsageError(f"no CoAP option {name} (there are: {', '.join(OPTIONS)}; or write its number, 1 to 65535)")
 
 
@@ -127,7 +129,9 @@ def check(given: Options, transport: str) -> None:
     """Raise UsageError for options that no message may have. Messages of captures may have them, and have a size all the same."""
     numbers = [known(name).number for name, _ in given]
     for (name, value), number in zip(given, numbers, strict=True):
-        option = known(name)
+        option = next((row for row in OPTIONS.values() if row.number == number), known(name))
+        # a value behind a number is written in hexadecimal, whatever the option's format
+        bytes_of(option._replace(format=known(name).format), name, value)
         if numbers.count(number) > 1 and not option.is_repeatable:
             raise UsageError(
                 f"--option {name}: {numbers.count(number)} times, where a message has it once (RFC 7252 §5.4.5; {option.source})"

@@ -1,6 +1,6 @@
 //! IPv6 (RFC 8200 §3) with its extension headers (§4) and the authentication header (RFC 4302).
 
-use super::{Fragment, Ip, Refused};
+use super::{Fragment, Ip, Refused, AUTHENTICATION};
 use crate::layer::Layer;
 use crate::packet::Address;
 
@@ -43,7 +43,6 @@ pub(super) fn open(layer: Layer<'_>) -> Result<Ip<'_>, Refused> {
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
 const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;

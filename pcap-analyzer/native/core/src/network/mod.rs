@@ -14,6 +14,8 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
+/// Protocol number of the authentication header.
+pub const AUTHENTICATION: u8 = 51;
 /// Protocol number of ICMPv6.
 pub const ICMPV6: u8 = 58;
 
@@ -91,7 +93,7 @@ pub const fn protocol_name(protocol: u8) -> &'static str {
         2 => "igmp",
         47 => "gre",
         50 => "esp",
-        51 => "ah",
+        AUTHENTICATION => "ah",
         ICMPV6 => "icmpv6",
         59 => "ipv6.nonxt",
         88 => "eigrp",

@@ -17,7 +17,7 @@ table! {
         frame_first: u64 [""],
         /// Last frame, by number, that carries bytes of the message.
         frame_last: u64 [""],
-        /// All frames that carry bytes of the message.
+        /// All frames that carry bytes of the message; where it goes on in the next file of several, each by its number in its own file.
         frames: Vec<u64> [""],
         /// Capture time at which the message is complete and all bytes of its stream before it are there.
         time_ns: i64 ["ns"],
