@@ -38,7 +38,7 @@ local function publish(exchange, message)
     end
     local list = publications_of(key) or {}
     recent[key] = list
-    local publication = { exchange = exchange, time_ns = message.time_ns, delivered_to = {}, legs = { message } }
+    local publication = { exchange = exchange, time_ns = message.time_ns, delivered_to = {} }
     list[#list + 1] = publication
     exchange.deliveries = {}
     return publication
@@ -104,18 +104,6 @@ local function answer(exchange, message)
     end
 end
 
-local function add_to_leg(flow, message)
-    if flow.publication then
-        local legs = flow.publication.legs
-        legs[#legs + 1] = message
-    end
-end
-
-local function repeated(flow, message)
-    exchanges.join_again(flow.exchange, message)
-    add_to_leg(flow, message)
-end
-
 -- A PUBLISH or PUBREL of a flow that an earlier connection of the session began (MQTT 5 §4.4).
 local function carry_over(message, from)
     local exchange = exchanges.open(KINDS[message.qos or 2], message)
@@ -152,7 +140,7 @@ local function place_publish(message, from, _, _, is_client)
     local id = (message.qos or 0) > 0 and message.id
     local flow = id and from.publishes[id]
     if flow and message.dup then
-        repeated(flow, message)
+        exchanges.join_again(flow.exchange, message)
         return
     elseif flow then
         exchanges.finish(flow.exchange, "unanswered")
@@ -171,7 +159,6 @@ local function place_acknowledgement(message, _, peer)
     end
     local is_last = message.number ~= PUBREC or (message.result or 0) >= FAILURE
     exchanges.join(flow.exchange, message)
-    add_to_leg(flow, message)
     if message.number ~= PUBCOMP then
         exchanges.acknowledge(flow.exchange, message)
     end
@@ -187,11 +174,10 @@ end
 local function place_release(message, from)
     local flow = message.id and from.publishes[message.id]
     if flow and (message.dup or flow.is_released and is_again(message)) then
-        repeated(flow, message)
+        exchanges.join_again(flow.exchange, message)
     elseif flow then
         flow.is_released = true
         exchanges.join(flow.exchange, message)
-        add_to_leg(flow, message)
     elseif message.id and message.stream.is_resumed then
         carry_over(message, from)
     end

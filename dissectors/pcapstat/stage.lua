@@ -3,6 +3,7 @@
 -- first of tshark's two passes (-2 with -Y). Without a filter that first pass has no fields to read, and frames are read in the second.
 
 local fields = require("pcapstat.fields")
+local messages = require("pcapstat.messages")
 
 local stage = {}
 
@@ -24,9 +25,15 @@ local function is_any_referenced(tree, shown)
     return false
 end
 
--- Decides at the start of a pass who shows something in it: the answer is the same for all frames.
+-- Whether this look at the frames is the only one: tshark without -2 that writes details. The first of two passes writes none.
+local function is_only_look(pinfo, tree)
+    return not gui_enabled() and tree.visible and not pinfo.visited
+end
+
+-- Decides at the start of a pass who shows something in it, and whether what is found is kept: the answer is the same for all frames.
 local function choose(pinfo, tree)
     active = {}
+    messages.keep(not is_only_look(pinfo, tree))
     if fields.frame() == nil then
         return
     end
