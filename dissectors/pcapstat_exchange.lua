@@ -190,9 +190,8 @@ local function add_message(root, message, is_capture_over)
     add_experts(branch, message, outcome)
 end
 
-local function dissect(tvb, pinfo, tree)
-    local packet, is_new = talks.at(tvb, pinfo)
-    if not packet or #packet.messages == 0 then
+local function dissect(tree, packet, is_new)
+    if #packet.messages == 0 then
         return
     end
     local root = tree:add(exchange_proto)

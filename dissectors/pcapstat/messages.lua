@@ -350,8 +350,7 @@ function messages.keep(is_asked)
 end
 
 -- What a frame holds: its packet with headers, payload and `messages`; none where there is no UDP or TCP.
-function messages.at(tvb, pinfo)
-    local frame = pinfo.number
+function messages.at(tvb, pinfo, frame)
     if frame > last_frame then
         if not is_kept then
             frames[last_frame] = nil
