@@ -93,15 +93,15 @@ local function add_payload(tree, range, said)
     end
 end
 
-local function dissect(tvb, pinfo, tree)
-    for _, payload in ipairs(payloads.of(hi.prefs, tvb, pinfo)) do
+local function dissect(tree, packet, _, look)
+    payloads.each(hi.prefs, packet, look, function(payload)
         local message = payload.message
-        local digits = payload.range:raw(0, math.min(payload.range:len(), 32)):match("^Hi!(%d+)")
+        local digits = payload.head:match("^Hi!(%d+)")
         if digits and not message.is_retransmission then
             message.hi = message.hi or judge(sender_of(message), tonumber(digits))
             add_payload(tree, payload.range, message.hi)
         end
-    end
+    end)
 end
 
 stage.add(all, dissect)

@@ -80,13 +80,12 @@ local function add_message(tree, range, text)
     root:add(shown.segments, count):set_generated()
 end
 
-local function dissect(tvb, pinfo, tree)
-    for _, payload in ipairs(payloads.of(hl7.prefs, tvb, pinfo)) do
-        local text = payload.range:raw()
-        if text:find("^MSH[^%w%s]") then
-            add_message(tree, payload.range, text)
+local function dissect(tree, packet, _, look)
+    payloads.each(hl7.prefs, packet, look, function(payload)
+        if payload.head:find("^MSH[^%w%s]") then
+            add_message(tree, payload.range, payload.range:raw())
         end
-    end
+    end)
 end
 
 stage.add(all, dissect)

@@ -183,16 +183,15 @@ local function add_message(root, message, is_capture_over)
     add_links(branch, message, exchange)
     add_times(branch, exchange)
     add(branch, shown.messages, exchange.messages)
-    add(branch, shown.retransmissions, exchange.retransmissions)
+    add(branch, shown.retransmissions, exchange.retransmissions or 0)
     add(branch, shown.parts, exchange.parts)
     add(branch, shown.payload, exchange.payload > 0 and UInt64(exchange.payload) or nil)
     add_own(branch, message, exchange)
     add_experts(branch, message, outcome)
 end
 
-local function dissect(tvb, pinfo, tree)
-    local packet, is_new = talks.at(tvb, pinfo)
-    if not packet or #packet.messages == 0 then
+local function dissect(tree, packet, is_new)
+    if #packet.messages == 0 then
         return
     end
     local root = tree:add(exchange_proto)

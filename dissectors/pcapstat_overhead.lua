@@ -119,11 +119,7 @@ local function add_frame(root, packet)
     root:add(frame_shown.payload, math.max(0, packet.payload))
 end
 
-local function dissect(tvb, pinfo, tree)
-    local packet = talks.at(tvb, pinfo)
-    if not packet then
-        return
-    end
+local function dissect(tree, packet)
     local root = tree:add(overhead)
     root:set_generated()
     add_frame(root, packet)

@@ -87,16 +87,16 @@ local function add_figures(root, figures)
     add(root, shown.overhead_ratio, figures.overhead_ratio)
 end
 
-local function dissect(tvb, pinfo, tree)
-    local packet = sessions.at(tvb, pinfo)
-    if not packet then
+local function dissect(tree, packet, is_new)
+    local figures = sessions.of(packet, is_new)
+    if not figures then
         return
     end
     local root = tree:add(session_proto)
     root:set_generated()
     add(root, shown.client, packet.stream.client_name)
     add(root, shown.server, packet.stream.server_name)
-    add_figures(root, packet.figures)
+    add_figures(root, figures)
 end
 
 stage.add(all, dissect)

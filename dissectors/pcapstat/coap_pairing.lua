@@ -97,7 +97,6 @@ local function begin(sender, message)
     local subject = coap.subject_of(message)
     if sender.polled[subject] then
         exchange.interval_ns = message.time_ns - sender.polled[subject]
-        message.interval_ns = exchange.interval_ns
     end
     sender.polled[subject] = message.time_ns
     return exchange
@@ -237,7 +236,6 @@ end
 -- What a notification tells of the time since the one before, and of values between them.
 local function compare(exchange, message, before)
     exchange.interval_ns = message.time_ns - before.time_ns
-    message.interval_ns = exchange.interval_ns
     if message.observe and not message.is_over_tcp then
         message.observe_gap = (message.observe - before.value) % 2 ^ 24 - 1
     end
@@ -255,7 +253,6 @@ local function place_notification(requester, message, request)
     if fresh and message.observe then
         request.freshest = { value = message.observe, time_ns = message.time_ns }
     end
-    exchange.result = message.variant
     add_data(exchange, message, message.payload > 0 and coap.is_success(message) and fresh)
     if message.kind ~= "CON" then
         finish(exchange, "complete")
@@ -319,7 +316,6 @@ local function place_response(message, peer, asked)
     end
     local exchange = request.exchange
     exchanges.join(exchange, message)
-    exchange.result = message.variant
     add_data(exchange, message, message.payload > 0 and coap.is_success(message))
     if not is_registered(request) then
         answered(requester, message, request)
@@ -382,14 +378,14 @@ local function is_repeated(message, from)
     if not sent or not is_alive(sent, message.time_ns) or sent.code ~= coap.code_of(message) then
         return false
     end
-    message.is_retransmission, message.sent_before = true, sent
+    message.is_retransmission = true
     if sent.exchange then
         exchanges.join_again(sent.exchange, message)
     end
-    message.wait_ns = message.time_ns - sent.times[#sent.times]
-    sent.times[#sent.times + 1] = message.time_ns
-    message.turn = #sent.times
-    message.since_first_ns = message.time_ns - sent.times[1]
+    message.wait_ns = message.time_ns - (sent.last_ns or sent.time_ns)
+    sent.last_ns, sent.turn = message.time_ns, (sent.turn or 1) + 1
+    message.turn = sent.turn
+    message.since_first_ns = message.time_ns - sent.time_ns
     message.was_acknowledged = sent.is_acknowledged
     return true
 end
@@ -456,7 +452,7 @@ function pairing.place(message, from, peer)
     local sender = sender_of(from)
     local old = sender.ids[message.id]
     sender.ids[message.id] = {
-        time_ns = message.time_ns, times = { message.time_ns }, exchange = message.exchange, code = coap.code_of(message), role = role,
+        time_ns = message.time_ns, exchange = message.exchange, code = coap.code_of(message), role = role,
         is_con = message.kind == "CON",
     }
     if old then

@@ -9,21 +9,18 @@ function exchanges.init()
     number = 0
 end
 
--- Begins an exchange with a message.
+-- Begins an exchange with a message. Many are kept: what few have gets its place when it comes.
 function exchanges.open(kind, message)
     local exchange = {
         number = number,
-        protocol = message.protocol,
         kind = kind,
         direction = message.side.direction,
-        stream = message.stream,
         frame_first = message.frame,
         frame_last = message.frame,
         time_ns = message.time_ns,
         token = message.token,
         id = message.id,
         messages = 1,
-        retransmissions = 0,
         payload = 0,
     }
     number = number + 1
@@ -46,7 +43,7 @@ end
 
 -- The same of a message that the exchange has.
 function exchanges.count_again(exchange, message)
-    exchange.retransmissions = exchange.retransmissions + 1
+    exchange.retransmissions = (exchange.retransmissions or 0) + 1
     message.is_retransmission = true
 end
 

@@ -1,6 +1,6 @@
 -- The messages of a frame, each with the bytes that it answers for: link, padding, ip, transport, security, header, option, payload, opaque, as in the
 -- CLI's table messages. Wireshark says where messages begin and what they hold once it has decrypted and reassembled; the parts are told
--- by their lengths. A frame is read once, in its order; what is shown later comes from what was found then.
+-- by their lengths. A frame is read once, in its order; what is shown later comes from what was found then, and is kept where there is a later look.
 
 local coap = require("pcapstat.coap")
 local contents = require("pcapstat.contents")
@@ -20,7 +20,7 @@ local MOST, ALL = 8192, math.huge
 local TRIES = 32
 
 local fields
-local frames, last_frame = {}, 0
+local frames, last_frame, is_kept = {}, 0, true
 
 -- Wireshark 4.0 knows WebSocket's subprotocol "coap" and not "mqtt" (MQTT 5 §6).
 local function open_mqtt_in_websockets()
@@ -344,10 +344,17 @@ local function compute(tvb, pinfo)
     }
 end
 
+-- Whether frames are looked at again, so that what was found in them has to stay.
+function messages.keep(is_asked)
+    is_kept = is_asked
+end
+
 -- What a frame holds: its packet with headers, payload and `messages`; none where there is no UDP or TCP.
-function messages.at(tvb, pinfo)
-    local frame = pinfo.number
+function messages.at(tvb, pinfo, frame)
     if frame > last_frame then
+        if not is_kept then
+            frames[last_frame] = nil
+        end
         last_frame = frame
         frames[frame] = compute(tvb, pinfo)
     end

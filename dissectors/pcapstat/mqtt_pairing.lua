@@ -14,7 +14,7 @@ local KINDS = { [-1] = "PUBLISH QoS -1", [0] = "PUBLISH QoS 0", "PUBLISH QoS 1",
 -- How long a publication waits for deliveries, in capture time.
 local WAIT_NS = 120e9
 
--- Publications by topic and payload, and the time of the last one. Those that nothing asked for within two waits are forgotten with `older`.
+-- Publications (their exchanges) by topic and payload, and the time of the last one. Those that nothing asked for within two waits are forgotten with `older`.
 local recent, older, turned_ns, published_ns = {}, {}, 0, 0
 
 function pairing.init()
@@ -38,10 +38,7 @@ local function publish(exchange, message)
     end
     local list = publications_of(key) or {}
     recent[key] = list
-    local publication = { exchange = exchange, time_ns = message.time_ns, delivered_to = {}, legs = { message } }
-    list[#list + 1] = publication
-    exchange.deliveries = {}
-    return publication
+    list[#list + 1] = exchange
 end
 
 -- CONNECT or SUBSCRIBE: publications from then on may be forwarded with RETAIN.
@@ -59,7 +56,7 @@ local function find(message)
     for at = #list, 1, -1 do
         local publication = list[at]
         local is_old = publication.time_ns < since_ns or published_ns - publication.time_ns > WAIT_NS
-        if is_old or publication.delivered_to[message.stream] then
+        if is_old or publication.delivered_to and publication.delivered_to[message.stream] then
             break
         end
         found = publication
@@ -72,11 +69,10 @@ local function deliver(exchange, message)
     if not publication then
         return
     end
+    publication.delivered_to, publication.deliveries = publication.delivered_to or {}, publication.deliveries or {}
     publication.delivered_to[message.stream] = true
-    exchange.publication = publication
-    exchange.parent, exchange.delay_ns = publication.exchange, message.time_ns - publication.time_ns
-    local deliveries = publication.exchange.deliveries
-    deliveries[#deliveries + 1] = message.frame
+    publication.deliveries[#publication.deliveries + 1] = message.frame
+    exchange.parent, exchange.delay_ns = publication, message.time_ns - publication.time_ns
 end
 
 -- Whether a request is sent again: by DUP, or where its exchange is open, over datagrams (MQTT-SN 1.2 §6.13).
@@ -99,21 +95,8 @@ local function answer(exchange, message)
     if exchange then
         exchanges.join(exchange, message)
         exchanges.respond(exchange, message)
-        exchange.result = message.result
         exchanges.finish(exchange, "complete")
     end
-end
-
-local function add_to_leg(flow, message)
-    if flow.publication then
-        local legs = flow.publication.legs
-        legs[#legs + 1] = message
-    end
-end
-
-local function repeated(flow, message)
-    exchanges.join_again(flow.exchange, message)
-    add_to_leg(flow, message)
 end
 
 -- A PUBLISH or PUBREL of a flow that an earlier connection of the session began (MQTT 5 §4.4).
@@ -129,9 +112,8 @@ local function begin(message, from, is_client)
     local exchange = exchanges.open(KINDS[message.qos or -1] or "PUBLISH", message)
     exchange.payload, exchange.resource = message.payload, message.topic
     message.is_data = true
-    local publication
     if is_client then
-        publication = publish(exchange, message)
+        publish(exchange, message)
     else
         deliver(exchange, message)
     end
@@ -145,14 +127,14 @@ local function begin(message, from, is_client)
     end
     exchange.without_answer = "unanswered"
     message.expects_ack = true
-    from.publishes[message.id] = { exchange = exchange, publication = publication }
+    from.publishes[message.id] = { exchange = exchange }
 end
 
 local function place_publish(message, from, _, _, is_client)
     local id = (message.qos or 0) > 0 and message.id
     local flow = id and from.publishes[id]
     if flow and message.dup then
-        repeated(flow, message)
+        exchanges.join_again(flow.exchange, message)
         return
     elseif flow then
         exchanges.finish(flow.exchange, "unanswered")
@@ -171,11 +153,9 @@ local function place_acknowledgement(message, _, peer)
     end
     local is_last = message.number ~= PUBREC or (message.result or 0) >= FAILURE
     exchanges.join(flow.exchange, message)
-    add_to_leg(flow, message)
     if message.number ~= PUBCOMP then
         exchanges.acknowledge(flow.exchange, message)
     end
-    flow.exchange.result = message.result or flow.exchange.result
     if is_last then
         peer.publishes[message.id] = nil
         exchanges.respond(flow.exchange, message)
@@ -187,11 +167,10 @@ end
 local function place_release(message, from)
     local flow = message.id and from.publishes[message.id]
     if flow and (message.dup or flow.is_released and is_again(message)) then
-        repeated(flow, message)
+        exchanges.join_again(flow.exchange, message)
     elseif flow then
         flow.is_released = true
         exchanges.join(flow.exchange, message)
-        add_to_leg(flow, message)
     elseif message.id and message.stream.is_resumed then
         carry_over(message, from)
     end

@@ -7,6 +7,11 @@ local payloads = {}
 
 local NAMES = { coap = "coap.payload", mqtt = "mqtt.msg", mqttsn = "mqttsn.pub.msg", oscore = "oscore.payload" }
 local extractors
+-- Bytes of a payload's start.
+local HEAD = 32
+
+-- The payloads of a frame, and the look at it in which they were found.
+local payloads_there, last_look
 
 -- How payloads are chosen: the preference's values.
 payloads.CHOICES = {
@@ -64,22 +69,35 @@ local function is_chosen(prefs, message)
     return true
 end
 
--- The chosen messages of a frame that have a payload, each with Wireshark's range of it, in their order.
-function payloads.of(prefs, tvb, pinfo)
-    local packet = talks.at(tvb, pinfo)
+-- The messages that have a payload, each with Wireshark's range of it and the start of its bytes, in their order.
+local function read(packet)
     local found, infos, at = {}, {}, {}
-    for _, message in ipairs(packet and packet.messages or {}) do
+    for _, message in ipairs(packet.messages) do
         local name = message.is_oscore and "oscore" or message.protocol
         if message.payload > 0 and extractors[name] then
             infos[name] = infos[name] or { extractors[name]() }
             at[name] = (at[name] or 0) + 1
             local info = infos[name][at[name]]
-            if info and is_chosen(prefs, message) then
-                found[#found + 1] = { message = message, range = info.range }
+            local range = info and info.range
+            if range then
+                found[#found + 1] = { message = message, range = range, head = range:raw(0, math.min(range:len(), HEAD)) }
             end
         end
     end
     return found
+end
+
+-- Calls `take(payload)` for each chosen payload of a packet: its message, range, and the start of its bytes in `head`. Ranges hold for this look
+-- at the frame, in which all dissectors share them.
+function payloads.each(prefs, packet, look, take)
+    if look ~= last_look then
+        last_look, payloads_there = look, read(packet)
+    end
+    for _, payload in ipairs(payloads_there) do
+        if is_chosen(prefs, payload.message) then
+            take(payload)
+        end
+    end
 end
 
 return payloads

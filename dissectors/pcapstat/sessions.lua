@@ -142,12 +142,8 @@ local function is_ours(stream)
     return stream.application ~= nil or stream.security == true
 end
 
--- The packet of a frame; `packet.figures` are those of its session behind it.
-function sessions.at(tvb, pinfo)
-    local packet, is_new = talks.at(tvb, pinfo)
-    if not packet then
-        return nil
-    end
+-- The figures of a packet's session behind it; none where the session is of no protocol of the dissectors.
+function sessions.of(packet, is_new)
     if is_new or not packet.is_counted then
         packet.is_counted = true
         local session = session_of(packet.stream)
@@ -161,7 +157,7 @@ function sessions.at(tvb, pinfo)
             list[#list + 1] = session
         end
     end
-    return is_ours(packet.stream) and packet or nil
+    return is_ours(packet.stream) and packet.figures or nil
 end
 
 -- All sessions in the order in which they were found.

@@ -11,11 +11,15 @@ function show.list(fields)
     return all
 end
 
+-- Wireshark copies a time that is added: one object does for all.
+local shown_time = NSTime.new(0, 0)
+
 -- Nanoseconds as Wireshark's time; both parts have the sign.
 local function nstime(time_ns)
     local sign = time_ns < 0 and -1 or 1
     local seconds = math.floor(time_ns * sign / 1e9)
-    return NSTime.new(sign * seconds, sign * (time_ns * sign - seconds * 1e9))
+    shown_time.secs, shown_time.nsecs = sign * seconds, sign * (time_ns * sign - seconds * 1e9)
+    return shown_time
 end
 
 -- Adds a field, where there is a value for it.

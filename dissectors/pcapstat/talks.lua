@@ -32,11 +32,11 @@ local function place(message)
 end
 
 -- The packet of a frame as `messages.at` tells it, its messages placed. The second result tells whether the frame was seen for the first time.
-function talks.at(tvb, pinfo)
-    local packet = messages.at(tvb, pinfo)
-    local is_new = pinfo.number > last_frame
+function talks.at(tvb, pinfo, number)
+    local packet = messages.at(tvb, pinfo, number)
+    local is_new = number > last_frame
     if is_new then
-        last_frame = pinfo.number
+        last_frame = number
         for _, message in ipairs(packet and packet.messages or {}) do
             place(message)
         end

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pcapstat
-from dissectors.shown import captures, decode_as, keys, messages, trees, values
+from dissectors.shown import captures, decode_as, keys, messages, run, trees, values
 from pcapstat.rules import judge
 
 SCRIPT = "pcapstat_exchange.lua"
@@ -89,3 +89,17 @@ def test_expert_items_are_the_broken_rules(path: Path) -> None:
         if item.attrib["name"].startswith("pcapstat_exchange.rule.")
     )
     assert actual == expected
+
+
+def test_one_look_tells_no_end_that_comes_later() -> None:
+    """In tshark's only pass what is answered later is not unanswered, whichever dissector sees the frame first."""
+    path = next(path for path in captures() if path.stem == "a-californium-con")
+    scripts = ("pcapstat_overhead.lua", SCRIPT)
+    shown_now = run(path, scripts, ("-T", "fields", "-e", "frame.number", "-e", "pcapstat_exchange.outcome"))
+    outcomes = dict(line.split("\t") for line in shown_now.splitlines())
+    rows = pa.table(pcapstat.open(path).exchanges).to_pylist()
+    answered = [row for row in rows if row["outcome"] == "complete" and row["frame_last"] > row["frame_first"]]
+    assert answered
+    for row in answered:
+        assert outcomes[str(row["frame_first"])] == ""
+        assert outcomes[str(row["frame_last"])] == "complete"
