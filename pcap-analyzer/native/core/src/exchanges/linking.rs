@@ -1,7 +1,7 @@
 //! Where publications are linked with their deliveries: at once, or, where several threads place messages of one capture, when all that was sent
 //! before is known.
 
-use super::links::{Delivery, Key, Links, PublicationId, Publishing};
+use super::links::{add_parts, Delivery, Key, Links, PublicationId, Publishing};
 use super::{Event, ExchangeId, Exchanges, Moment};
 use crate::message::{Message, Parts};
 use crate::share::Part;
@@ -65,7 +65,7 @@ impl Steps {
         let number = publication.before().checked_sub(self.published).and_then(|number| usize::try_from(number).ok());
         let step = number.and_then(|number| self.steps.get_mut(*self.publications.get(number)?));
         match step.map(|step| &mut step.what) {
-            Some(What::Publish(publishing)) => publishing.add_to_leg(&parts),
+            Some(What::Publish(publishing)) => add_parts(&mut publishing.parts, &parts),
             _ => self.add(order, What::AddToLeg(publication, parts)),
         }
     }

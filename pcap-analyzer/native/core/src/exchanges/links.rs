@@ -58,11 +58,9 @@ pub(super) struct Publishing {
     pub(super) parts: Parts,
 }
 
-impl Publishing {
-    /// More bytes of the publisher's leg.
-    pub(super) fn add_to_leg(&mut self, parts: &Parts) {
-        self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-    }
+/// Adds more bytes of a publisher's leg.
+pub(super) fn add_parts(leg: &mut Parts, parts: &Parts) {
+    leg.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
 }
 
 /// A broker's message.
@@ -269,9 +267,7 @@ impl Links {
     pub(super) fn add_to_leg(&mut self, publication: PublicationId, parts: &Parts, events: &mut Vec<Event>) {
         let number = publication.0.get();
         let Some(publication) = self.get_mut(number) else { return };
-        for (sum, part) in publication.parts.iter_mut().zip(parts) {
-            *sum += part;
-        }
+        add_parts(&mut publication.parts, parts);
         if publication.deliveries == 0 {
             return;
         }
