@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
+
 EXIT_FINE = 0
 EXIT_CHECK_FAILED = 1
 EXIT_USAGE = 2
@@ -32,6 +36,20 @@ class OutputError(PcapstatError):
     """The output cannot be written. Example: `out.csv: Permission denied (write to another place, …)`."""
 
     exit_code = EXIT_UNREADABLE
+
+
+def unwritable(output: str | os.PathLike[str], error: OSError) -> OutputError:
+    """Return the error of an output."""
+    return OutputError(f"{output}: {error.strerror or error} (write to another place, or make room there)")
+
+
+@contextlib.contextmanager
+def naming(output: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong with an output itself into its error."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(output, error) from None
 
 
 class ToolMissing(PcapstatError):

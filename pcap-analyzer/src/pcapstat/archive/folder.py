@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from pcapstat.errors import OutputError
+from pcapstat.errors import OutputError, naming
 
 LOCK = "_lock"
 """File that the run at work holds. Readers of Parquet pass over names with an underscore."""
@@ -76,12 +76,3 @@ def whole(dataset: Path, name: str, write: Callable[[IO[bytes]], Any]) -> None:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-
-
-@contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file of the dataset into the error of an output."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error} (write to another place, or make room there)") from None

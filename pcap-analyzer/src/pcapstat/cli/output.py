@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from pcapstat import errors
+from pcapstat.errors import UsageError, naming, unwritable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +51,6 @@ class Output(io.FileIO):
         except OSError as error:
             self.has_failed = True
             raise unwritable(self.named, error) from None
-
-
-def unwritable(named: str, error: OSError) -> errors.OutputError:
-    """Return the error of an output."""
-    return errors.OutputError(f"{named}: {error.strerror or error} (write to another place, or make room there)")
 
 
 def standard_streams() -> None:
@@ -133,15 +128,6 @@ def whole(output: str) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def naming(output: str) -> Iterator[None]:
-    """Turn what goes wrong with the output itself into its error."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(output, error) from None
-
-
-@contextlib.contextmanager
 def gone_at_the_end(part: Path) -> Iterator[None]:
     """Let no part of a file stay when SIGTERM ends the process.
 
@@ -173,7 +159,7 @@ def refuse_input(output: str) -> None:
     """Refuse an output that is also one of the other files of the command. Raises UsageError."""
     # among the paths that the user named the output's own name stands too
     if sum(is_same(path, output) for path in named_paths()) > 1:
-        raise errors.UsageError(f"{output}: is also one of the command's other files (write to another file)")
+        raise UsageError(f"{output}: is also one of the command's other files (write to another file)")
 
 
 def named_paths() -> Iterator[str]:

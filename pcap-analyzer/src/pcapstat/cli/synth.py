@@ -6,7 +6,8 @@ import os
 
 import click
 
-from pcapstat.cli.output import destination, naming
+from pcapstat.cli.output import destination
+from pcapstat.errors import naming
 
 
 @click.command("synth")
