@@ -18,6 +18,12 @@ impl<K, V, const HERE: usize> Default for Few<K, V, HERE> {
 }
 
 impl<K: Eq + Hash, V, const HERE: usize> Few<K, V, HERE> {
+    /// Reads a little of those that stand here.
+    #[inline]
+    pub fn touch(&self) -> bool {
+        self.here.iter().fold(false, |some, place| some ^ place.is_some())
+    }
+
     /// The value of a key.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {

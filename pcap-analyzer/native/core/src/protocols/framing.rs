@@ -133,6 +133,13 @@ impl Half {
         Self { is_lost: true, ..Self::default() }
     }
 
+    /// Reads a little of it.
+    #[inline]
+    #[must_use]
+    pub const fn touch(&self) -> bool {
+        self.is_lost
+    }
+
     /// Takes the next bytes of the stream.
     #[inline]
     pub fn chunk(&mut self, cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {

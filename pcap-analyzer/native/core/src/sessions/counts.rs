@@ -4,9 +4,9 @@ use super::bytes::{add, add_sums, PartSums};
 use super::direction::Direction;
 use super::entries::{counted, Before, Beginning, Control, Count, FieldSection, Is, Why};
 use super::kinds::{KindCount, KindId, Kinds};
-use super::samples::Samples;
+use super::samples::{Measured, Samples};
 use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
-use crate::message::{is_same_word, Parts, Side};
+use crate::message::{Parts, Side};
 use crate::packet::Headers;
 
 /// The parts of bytes that are no message: headers, and the rest as opaque.
@@ -50,14 +50,11 @@ const ENVELOPE_BYTES: std::ops::Range<u32> = 5..128;
 #[derive(Debug)]
 pub struct Session {
     running: Running,
+    lists: Lists,
     /// Its row as far as it is no sum; what is running is in it when the capture has ended.
     pub row: crate::schema::sessions::Row,
     /// By sender: client, server.
     pub directions: [Direction; 2],
-    /// Messages by kind.
-    pub kinds: Vec<KindCount>,
-    /// What was measured: which time, of which kind of exchange, and the samples.
-    measured: Vec<(Timing, &'static str, Samples)>,
     /// Publications that no captured subscriber received.
     pub undelivered: u64,
     /// Exchanges of which nobody can tell what answers them.
@@ -84,10 +81,22 @@ struct Running {
     is_begun: bool,
     is_opening_seen: bool,
     is_data_seen: bool,
+}
+
+/// What is counted and measured by kind, and what of it was counted last; in another line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Lists {
+    /// Messages by kind.
+    kinds: Vec<KindCount>,
+    /// What was measured.
+    measured: Vec<Measured>,
     /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
     sampled: [u8; Timing::COUNT],
     /// The same of the last message of each side among the kinds, of those with data and of the others.
     counted: [[u8; 2]; 2],
+    /// Where the last two samples went that did not go to the same place.
+    latest: [u8; 2],
 }
 
 /// What the user chose about counting.
@@ -139,10 +148,9 @@ impl Session {
         };
         Self {
             running: Running { frame_last, time_last_ns: begins.time_ns, ..Running::default() },
+            lists: Lists::default(),
             row,
             directions: Default::default(),
-            kinds: Vec::new(),
-            measured: Vec::new(),
             undelivered: 0,
             ambiguous: 0,
             publishers: Vec::new(),
@@ -158,22 +166,28 @@ impl Session {
         self.running.stop == Stop::Stopped
     }
 
-    /// Reads a little of everything here that counting writes to.
+    /// Reads a little of everything here that counting a message writes to; or a frame without one, too.
     #[inline]
     #[must_use]
-    pub(crate) fn touch(&self, from: Side) -> u64 {
-        let direction = self.directions.get(from.index());
-        self.running.messages ^ direction.map_or(0, |direction| direction.data.bytes ^ direction.control_frames)
+    pub(crate) fn touch(&self, from: Side, has_control: bool) -> u64 {
+        let Some(direction) = self.directions.get(from.index()) else { return 0 };
+        let control = if has_control { direction.control_frames } else { 0 };
+        self.running.messages ^ direction.data.bytes ^ control ^ u64::from(self.lists.latest[0])
     }
 
     /// The same of what it points to.
     #[inline]
     #[must_use]
     pub(crate) fn touch_lists(&self, from: Side) -> u64 {
-        let samples = self.measured.iter().fold(0, |some, (_, _, samples)| some ^ samples.retransmitted);
-        let counted = self.running.counted.get(from.index()).into_iter().flatten();
-        let kinds = counted.filter_map(|&at| self.kinds.get(usize::from(at)));
-        u64::from(kinds.fold(samples, |some, kind| some ^ kind.bytes_max))
+        let Lists { kinds, measured, counted, latest, .. } = &self.lists;
+        let samples = latest.iter().filter_map(|&at| measured.get(usize::from(at)));
+        let kinds = counted.get(from.index()).into_iter().flatten().filter_map(|&at| kinds.get(usize::from(at)));
+        u64::from(
+            samples
+                .map(|measured| measured.samples.retransmitted)
+                .chain(kinds.map(|kind| kind.bytes_max))
+                .fold(0, |some, word| some ^ word),
+        )
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -260,21 +274,22 @@ impl Session {
     #[inline]
     fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
         let likely =
-            self.running.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
-        let is_there = self.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
+            self.lists.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
+        let is_there = self.lists.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
         let at = if is_there { likely } else { self.place_of_kind(count.kind, from, is_data) };
-        let Some(sums) = self.kinds.get_mut(at) else { return };
+        let Some(sums) = self.lists.kinds.get_mut(at) else { return };
         sums.add(&count.parts);
     }
 
     /// Where messages of this kind from this side are counted.
     fn place_of_kind(&mut self, kind: KindId, from: Side, is_data: bool) -> usize {
-        let at = self.kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
-            grow(&mut self.kinds);
-            self.kinds.push(KindCount::new(kind, from, is_data));
-            self.kinds.len() - 1
+        let Lists { kinds, counted, .. } = &mut self.lists;
+        let at = kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
+            grow(kinds);
+            kinds.push(KindCount::new(kind, from, is_data));
+            kinds.len() - 1
         });
-        let likely = self.running.counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
+        let likely = counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
         if let (Some(likely), Ok(at)) = (likely, u8::try_from(at)) {
             *likely = at;
         }
@@ -331,7 +346,6 @@ impl Session {
         if self.is_stopped() {
             return;
         }
-        self.row.control_frames += u64::from(control.frames);
         self.running.frame_last = self.running.frame_last.max(control.frame);
         self.running.time_last_ns = self.running.time_last_ns.max(control.time_ns);
         let direction = self.direction(from);
@@ -347,7 +361,6 @@ impl Session {
 
     /// Counts frames without a message that came before the session.
     pub(crate) fn before(&mut self, from: Side, before: &Before) {
-        self.row.control_frames += before.frames;
         self.row.tcp_retransmissions += before.retransmissions;
         self.row.captured_twice += before.captured_twice;
         self.row.link_retransmissions += before.link_retransmissions;
@@ -390,7 +403,7 @@ impl Session {
 
     /// Its kinds have other numbers from now on: `numbers` by those until now.
     pub(super) fn renumber_kinds(&mut self, numbers: &[KindId]) {
-        self.kinds.iter_mut().for_each(|count| count.kind = count.kind.among(numbers));
+        self.lists.kinds.iter_mut().for_each(|count| count.kind = count.kind.among(numbers));
     }
 
     /// The capture has ended, and sessions have other numbers from now on.
@@ -399,7 +412,8 @@ impl Session {
         let row = &mut self.row;
         (row.messages, row.exchanges_complete, row.is_opening_seen) = (messages, exchanges_complete, is_opening_seen);
         (row.frame_last, row.time_last_ns) = (frame_last, time_last_ns);
-        self.row.session = number(self.row.session);
+        row.control_frames = self.directions.iter().map(|direction| direction.control_frames).sum();
+        row.session = number(row.session);
         self.publishers.iter_mut().for_each(|publisher| *publisher = number(*publisher));
         self.publishers.sort_unstable();
     }
@@ -407,7 +421,7 @@ impl Session {
     /// Bytes by which an MQTT session was opened.
     pub(crate) fn opening_parts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = PartSums> + 'a {
         let is_opening = |count: &&KindCount| kinds.get(count.kind).is_some_and(|kind| matches!(kind.kind, "CONNECT" | "CONNACK"));
-        self.kinds.iter().filter(is_opening).map(|count| count.parts.get())
+        self.lists.kinds.iter().filter(is_opening).map(|count| count.parts.get())
     }
 
     /// Adds more bytes of the publishers' legs.
@@ -424,33 +438,39 @@ impl Session {
         if self.is_stopped() {
             return;
         }
-        let likely = self.running.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
-        let is_there = self.measured.get(likely).is_some_and(|(known, of, _)| *known == timing && is_same_word(of, kind));
+        let likely = self.lists.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
+        let is_there = self.lists.measured.get(likely).is_some_and(|measured| measured.is_of(timing, kind));
         let at = if is_there { likely } else { self.place_of(timing, kind) };
-        let Some((_, _, samples)) = self.measured.get_mut(at) else { return };
+        let Lists { measured, latest, .. } = &mut self.lists;
+        let Some(Measured { samples, .. }) = measured.get_mut(at) else { return };
         if is_retransmitted {
             samples.retransmitted += 1;
         } else {
             samples.add(time_ns);
         }
+        let [last, _] = *latest;
+        if usize::from(last) != at {
+            *latest = [u8::try_from(at).unwrap_or(last), last];
+        }
     }
 
     /// Where samples of this time and kind of exchange go.
     fn place_of(&mut self, timing: Timing, kind: &'static str) -> usize {
-        let at = self.measured.iter().position(|(known, of, _)| *known == timing && is_same_word(of, kind)).unwrap_or_else(|| {
-            grow(&mut self.measured);
-            self.measured.push((timing, kind, Samples::default()));
-            self.measured.len() - 1
+        let Lists { measured, sampled, .. } = &mut self.lists;
+        let at = measured.iter().position(|known| known.is_of(timing, kind)).unwrap_or_else(|| {
+            grow(measured);
+            measured.push(Measured { timing, kind, samples: Samples::default() });
+            measured.len() - 1
         });
-        if let (Some(likely), Ok(at)) = (self.running.sampled.get_mut(timing as usize), u8::try_from(at)) {
+        if let (Some(likely), Ok(at)) = (sampled.get_mut(timing as usize), u8::try_from(at)) {
             *likely = at;
         }
         at
     }
 
     /// What was measured, with the samples.
-    pub fn measured(&self) -> impl Iterator<Item = (Timing, &'static str, &Samples)> {
-        self.measured.iter().map(|(timing, kind, samples)| (*timing, *kind, samples))
+    pub fn measured(&self) -> &[Measured] {
+        &self.lists.measured
     }
 
     /// Bytes of the messages by which `from` sends data.
@@ -462,17 +482,18 @@ impl Session {
     /// Bytes of the messages of some kinds.
     pub(super) fn parts_of(&self, is_one: impl Fn(&KindCount) -> bool) -> PartSums {
         let mut sums = PartSums::default();
-        self.kinds.iter().filter(|kind| is_one(kind)).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
+        self.lists.kinds.iter().filter(|kind| is_one(kind)).for_each(|kind| add_sums(&mut sums, &kind.parts.get()));
         sums
     }
 
     /// Messages by kind, with data or not.
     pub fn kinds(&self) -> impl Iterator<Item = (&KindCount, Option<&KindCount>)> {
+        let kinds = &self.lists.kinds;
         let others = |at: usize, count: &KindCount| {
-            let (before, behind) = (self.kinds.get(..at), self.kinds.get(at + 1..));
+            let (before, behind) = (kinds.get(..at), kinds.get(at + 1..));
             [before, behind].map(|kinds| kinds.into_iter().flatten().find(|other| other.is_of(count.kind, count.from)))
         };
-        self.kinds.iter().enumerate().filter_map(move |(at, count)| match others(at, count) {
+        kinds.iter().enumerate().filter_map(move |(at, count)| match others(at, count) {
             [None, behind] => Some((count, behind)),
             [Some(_), _] => None,
         })

@@ -20,19 +20,20 @@ pub struct Data {
     is_any_since: bool,
 }
 
-/// What one side sends.
+/// What one side sends. In this order what is counted together is in one line of the processor's cache: data, frames without a message, the rest.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Direction {
     /// The data.
     pub data: Data,
-    /// Data bytes less those that they take on the wire, where they were compressed.
-    pub data_saved_bytes: i64,
-    /// Bytes sent by this side since Time2, where there was data.
-    pub(super) since_time2: ByteSums,
     /// Bytes of frames without a message.
     pub control_parts: ByteSums,
     /// Frames without a message.
     pub control_frames: u64,
+    /// Data bytes less those that they take on the wire, where they were compressed.
+    pub data_saved_bytes: i64,
+    /// Bytes sent by this side since Time2, where there was data.
+    pub(super) since_time2: ByteSums,
     /// Bytes of the publishers' legs.
     pub publisher_parts: Option<Box<PartSums>>,
     /// Bytes that belong to no message.

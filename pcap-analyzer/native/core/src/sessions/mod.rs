@@ -13,7 +13,7 @@ pub use counts::{without_message, Choices, Session};
 pub use direction::Direction;
 pub use entries::{Before, Beginning, Control, Count, FieldSection, Is, Why, Words};
 pub use kinds::{Kind, KindCount, KindId, Kinds};
-pub use samples::Samples;
+pub use samples::{Measured, Samples};
 
 use crate::arena::Arena;
 use crate::exchanges::{Event, Timing};
@@ -281,10 +281,10 @@ impl Session {
     /// Its rows of the table `timings`.
     pub fn timing_rows(&self) -> impl Iterator<Item = timings::Row> + '_ {
         let mut measured: Vec<(&'static str, &'static str)> = Vec::new();
-        for (timing, kind, _) in self.measured() {
-            for &name in timing.names() {
-                if !measured.contains(&(name, kind)) {
-                    measured.push((name, kind));
+        for known in self.measured() {
+            for &name in known.timing.names() {
+                if !measured.contains(&(name, known.kind)) {
+                    measured.push((name, known.kind));
                 }
             }
         }
@@ -294,8 +294,8 @@ impl Session {
     }
 
     fn timing_row(&self, name: &'static str, kind: &'static str) -> timings::Row {
-        let is_part = |(timing, known, _): &(Timing, &'static str, &Samples)| *known == kind && timing.names().contains(&name);
-        let samples: Vec<&Samples> = self.measured().filter(is_part).map(|(_, _, samples)| samples).collect();
+        let is_part = |measured: &&Measured| measured.kind == kind && measured.timing.names().contains(&name);
+        let samples: Vec<&Samples> = self.measured().iter().filter(is_part).map(|measured| &measured.samples).collect();
         let quantiles = samples::quantiles(&samples, &[0.5, 0.95, 0.99]);
         let quantile = |at: usize| quantiles.get(at).copied().unwrap_or(0);
         let sums = samples::sums(&samples);

@@ -1,31 +1,70 @@
 //! Measured times of a session: exact as long as they are few, then in bins whose width is a known fraction of the value.
 
+use crate::exchanges::Timing;
+use crate::message::is_same_word;
+
 /// Samples kept one by one; when there are more, all so far are counted in bins together, which costs less than one at a time.
 const EXACT: usize = 1024;
-/// Samples that are put with the others at once.
+/// Samples that are put with the others at once: as many as one line of the processor's cache has room for.
 const RECENT: usize = 4;
 /// Room that is made at first for samples beyond the recent ones.
 const FEW: usize = 4 * RECENT;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u32 = 1024;
 
+/// Samples of one time of one kind of exchange; in one line of the processor's cache.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Measured {
+    /// Which time.
+    pub timing: Timing,
+    /// Kind of exchange; empty for TCP's times.
+    pub kind: &'static str,
+    /// The samples.
+    pub samples: Samples,
+}
+
+impl Measured {
+    /// Whether samples of this time and kind of exchange go here.
+    #[inline]
+    pub(super) fn is_of(&self, timing: Timing, kind: &'static str) -> bool {
+        self.timing == timing && is_same_word(self.kind, kind)
+    }
+}
+
 /// The samples of one measured time, in nanoseconds. There may be many of these, of a few samples each: so it is small, and nothing is summed
 /// up as long as every sample is at hand.
 #[derive(Debug, Default)]
 pub struct Samples {
     /// The last few, here: so the room that the others have elsewhere is not fetched for every sample.
-    recent: [i64; RECENT],
+    recent: [Recent; RECENT],
     recents: u8,
-    /// Those from 0 to 4.29 s, the common case, in half the memory.
-    short: Vec<u32>,
-    more: Option<Box<More>>,
     /// Left out, since the message was sent again (Karn; trap 8).
     pub retransmitted: u32,
+    more: Option<Box<More>>,
 }
 
-/// What is not common: long and negative times, and what is counted in bins.
+/// A time within 39 hours of zero in six bytes: its lower part, which is the whole of one from 0 to 4.29 s, and its upper part.
+type Recent = [u16; 3];
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#[inline]
+fn pack(time_ns: i64) -> Option<Recent> {
+    let packed = [time_ns as u16, (time_ns >> 16) as u16, (time_ns >> 32) as u16];
+    (unpack(packed) == time_ns).then_some(packed)
+}
+
+#[inline]
+fn unpack([low, middle, high]: Recent) -> i64 {
+    i64::from(high.cast_signed()) << 32 | i64::from(middle) << 16 | i64::from(low)
+}
+
+/// The samples besides those that came last.
 #[derive(Debug, Default)]
 struct More {
+    /// Those from 0 to 4.29 s, in half the memory.
+    short: Vec<u32>,
+    /// Long and negative times.
     others: Vec<i64>,
     binned: Option<Box<Binned>>,
 }
@@ -63,41 +102,15 @@ impl Samples {
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
+        let Some(packed) = pack(time_ns) else { return self.more.get_or_insert_default().add(&[time_ns]) };
         if usize::from(self.recents) == RECENT {
-            self.keep_recent();
+            self.more.get_or_insert_default().add(&self.recent.map(unpack));
+            self.recents = 0;
         }
         if let Some(place) = self.recent.get_mut(usize::from(self.recents)) {
-            *place = time_ns;
+            *place = packed;
             self.recents += 1;
         }
-    }
-
-    fn keep_recent(&mut self) {
-        for &time_ns in &self.recent {
-            match u32::try_from(time_ns) {
-                Ok(short) => push(&mut self.short, short),
-                Err(_) => push(&mut self.more.get_or_insert_default().others, time_ns),
-            }
-        }
-        self.recents = 0;
-        if self.short.len() >= EXACT || self.more.as_ref().is_some_and(|more| more.others.len() >= EXACT) {
-            self.count_in_bins();
-        }
-    }
-
-    #[cold]
-    fn count_in_bins(&mut self) {
-        self.short.sort_unstable();
-        let more = self.more.get_or_insert_default();
-        let mut others = std::mem::take(&mut more.others);
-        others.sort_unstable();
-        let negative = others.partition_point(|&time_ns| time_ns < 0);
-        let (below, above) = others.split_at(negative);
-        let new = || below.iter().copied().chain(self.short.iter().map(|&short| short.into())).chain(above.iter().copied());
-        let binned = more.binned.get_or_insert_default();
-        new().for_each(|time_ns| binned.sums.add(time_ns));
-        binned.bins = add_to_bins(&binned.bins, new().map(bin));
-        self.short.clear();
     }
 
     fn binned(&self) -> Option<&Binned> {
@@ -106,9 +119,38 @@ impl Samples {
 
     /// Calls for each sample that is kept by itself.
     fn each(&self, mut call: impl FnMut(i64)) {
-        self.recent.iter().take(self.recents.into()).for_each(|&recent| call(recent));
-        self.short.iter().for_each(|&short| call(short.into()));
-        self.more.iter().flat_map(|more| &more.others).for_each(|&other| call(other));
+        self.recent.iter().take(self.recents.into()).for_each(|&recent| call(unpack(recent)));
+        let Some(more) = &self.more else { return };
+        more.short.iter().for_each(|&short| call(short.into()));
+        more.others.iter().for_each(|&other| call(other));
+    }
+}
+
+impl More {
+    fn add(&mut self, samples: &[i64]) {
+        for &time_ns in samples {
+            match u32::try_from(time_ns) {
+                Ok(short) => push(&mut self.short, short),
+                Err(_) => push(&mut self.others, time_ns),
+            }
+        }
+        if self.short.len().max(self.others.len()) >= EXACT {
+            self.count_in_bins();
+        }
+    }
+
+    #[cold]
+    fn count_in_bins(&mut self) {
+        self.short.sort_unstable();
+        self.others.sort_unstable();
+        let negative = self.others.partition_point(|&time_ns| time_ns < 0);
+        let (below, above) = self.others.split_at(negative);
+        let new = || below.iter().copied().chain(self.short.iter().map(|&short| short.into())).chain(above.iter().copied());
+        let binned = self.binned.get_or_insert_default();
+        new().for_each(|time_ns| binned.sums.add(time_ns));
+        binned.bins = add_to_bins(&binned.bins, new().map(bin));
+        self.short.clear();
+        self.others = Vec::new();
     }
 }
 
@@ -267,11 +309,22 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_a_kind_are_many_and_take_one_line() {
+        assert_eq!(64, size_of::<Measured>());
+    }
+
+    #[test]
     fn median_of_an_even_number_is_between_the_middle_two_of_all_sets() {
         assert_eq!(vec![25], quantiles(&[&samples(&[10, 20]), &samples(&[30, 40])], &[0.5]));
     }
 
     proptest! {
+        #[test]
+        fn a_time_is_packed_or_too_long(time_ns in prop_oneof![-1i64 << 50..1i64 << 50, any::<i64>()]) {
+            let is_short = (-1i64 << 47..1i64 << 47).contains(&time_ns);
+            prop_assert_eq!(is_short.then_some(time_ns), pack(time_ns).map(unpack));
+        }
+
         #[test]
         fn a_bin_holds_its_middle_and_is_narrow(time_ns: i64) {
             let (time_ns, number) = (time_ns >> 1, bin(time_ns >> 1));

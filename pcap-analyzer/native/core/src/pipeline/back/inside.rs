@@ -17,14 +17,9 @@ use std::collections::VecDeque;
 
 /// What is known of the inside of a conversation.
 #[derive(Default)]
-pub(super) enum Inside {
-    /// Nothing was opened yet.
-    #[default]
-    Closed,
-    /// What was opened is of no protocol that is decoded.
-    Unknown,
-    /// The inner protocol.
-    Known(Box<Inner>),
+pub(super) struct Inside {
+    /// None where nothing was opened yet; none within where what was opened is of no protocol that is decoded.
+    opened: Option<Box<Option<Inner>>>,
 }
 
 /// A conversation inside a conversation, in the same session.
@@ -185,25 +180,41 @@ impl Inside {
     /// A conversation in `protocol`, begun.
     fn begin(protocol: &'static Protocol, options: &Options, session: u32) -> Self {
         let message = Message { wants_text: options.wants_text_of(session), wants_secrets: options.show_secrets, ..Message::default() };
-        Self::Known(Box::new(Inner {
+        let inner = Inner {
             protocol,
             decoder: (protocol.decoder)(&options.decoding),
             pairing: (protocol.pairing)(),
             halves: Default::default(),
             message,
             waiting: Default::default(),
-            inside: Self::Closed,
-        }))
+            inside: Self::default(),
+        };
+        Self { opened: Some(Box::new(Some(inner))) }
+    }
+
+    /// Of no protocol that is decoded.
+    fn unknown() -> Self {
+        Self { opened: Some(Box::new(None)) }
+    }
+
+    /// Whether its protocol is decoded.
+    #[inline]
+    pub(super) fn is_known(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.is_some())
+    }
+
+    fn inner(&mut self) -> Option<&mut Inner> {
+        self.opened.as_mut()?.as_mut().as_mut()
     }
 
     /// Cuts what messages carry that were set aside, and what is inside of that.
     fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], now: (u64, i64), keep_bytes: usize) {
         let carries = sealed.first().and_then(|first| first.message.carries);
-        if let (Self::Closed, Some(protocol)) = (&*self, carries.and_then(by_row)) {
+        if let (None, Some(protocol)) = (&self.opened, carries.and_then(by_row)) {
             *self = Self::begin(protocol, outer.rooms.options, outer.session);
             outer.rooms.books.of(outer.session).into_iter().for_each(|session| session.carries(protocol.name, false));
         }
-        let Self::Known(inner) = self else { return };
+        let Some(inner) = self.inner() else { return };
         let contents = inner.contents(sealed, sources);
         for (record, content) in sealed.iter().zip(&contents) {
             inner.cut_one(outer, record, content, now, keep_bytes);
@@ -216,7 +227,7 @@ impl Inside {
 
     /// The capture ends: what is open in the inner conversations is closed.
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
-        if let Self::Known(inner) = self {
+        if let Some(inner) = self.inner() {
             inner.inside.end(exchanges);
             inner.pairing.end(exchanges);
         }
@@ -298,13 +309,13 @@ impl Back<'_> {
 
     fn begin_inside(&mut self, packet: &Packet, at: u32) {
         let Self { rooms, conversations, pdml: Some(pdml), .. } = self else { return };
-        let Some(conversation) = conversations.get_mut(at).filter(|conversation| matches!(conversation.inside, Inside::Closed)) else {
+        let Some(conversation) = conversations.get_mut(at).filter(|conversation| conversation.inside.opened.is_none()) else {
             return;
         };
         let Some(source) = pdml.at(packet.frame).and_then(|contents| contents.sources.first()) else { return };
         let ports = [packet.source.port, packet.destination.port];
         let Some(protocol) = choose_inside(conversation.protocol, ports, &source.bytes) else {
-            conversation.inside = Inside::Unknown;
+            conversation.inside = Inside::unknown();
             return;
         };
         conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use stream::{wait, Stream, TcpHalf};
+use stream::{wait, Known, Stream, TcpHalf};
 
 /// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
 const TRIES: u8 = 32;
@@ -41,18 +41,20 @@ const BEHIND_ALL: u64 = 1 << 63;
 /// Packets looked at together, see [`Back::touch`].
 const GROUP: usize = 16;
 
-/// What both sides of one protocol's talk share.
+/// What both sides of one protocol's talk share. The first line of the processor's cache holds what every message needs, the second what a byte stream's
+/// needs too.
+#[repr(C, align(64))]
 struct Conversation {
     protocol: &'static Protocol,
     decoder: Box<dyn Decoder>,
     pairing: Box<dyn Pairing>,
-    session: u32,
-    halves: [Half; 2],
-    /// Members of the group, where it is one's.
-    members: u16,
     /// The protocol version that its messages told last.
     told: Option<&'static str>,
     inside: Inside,
+    halves: [Half; 2],
+    session: u32,
+    /// Members of the group, where it is one's.
+    members: u16,
 }
 
 /// The second half.
@@ -153,8 +155,8 @@ impl<'s> Back<'s> {
             }
         }
         for refused in batch.refused(part) {
-            if let Some(session) = self.streams.get(refused.seat.place).and_then(|stream| stream.session) {
-                self.rooms.notes.add(note::REFUSED, Some(session), refused.file, refused.frame, || refused.why.to_owned());
+            if let Some(known) = self.streams.get(refused.seat.place).and_then(|stream| stream.known) {
+                self.rooms.notes.add(note::REFUSED, Some(known.session), refused.file, refused.frame, || refused.why.to_owned());
             }
         }
         if part == 0 {
@@ -195,20 +197,25 @@ impl<'s> Back<'s> {
         for (talk, arrival) in talks.iter_mut().zip(group) {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
             let from = stream.side(&arrival.packet);
-            if arrival.packet.transport != Transport::Udp {
-                black_box(stream.tcp.get(from.index()).map(|half| half.in_flight.touch()));
+            let is_tcp = arrival.packet.transport != Transport::Udp;
+            if is_tcp {
+                black_box(stream.touch_tcp(from));
             }
-            *talk = stream.conversation.map(|at| (at, from));
+            *talk = stream.known.map(|known| (known, from, is_tcp));
         }
-        let talks = talks.iter().flatten().filter_map(|(at, from)| self.conversations.get(*at).map(|conversation| (conversation, *from)));
-        let sessions = talks.clone().filter_map(|(conversation, from)| Some((self.rooms.books.get(conversation.session)?, from)));
-        for (session, from) in sessions.clone() {
-            black_box(session.touch(from));
+        let talks = talks.iter().flatten();
+        let sessions = talks.clone().filter_map(|(known, from, is_tcp)| Some((self.rooms.books.get(known.session)?, *from, *is_tcp)));
+        for (session, from, is_tcp) in sessions.clone() {
+            black_box(session.touch(from, is_tcp));
         }
-        for (conversation, from) in talks {
+        for &(known, from, is_tcp) in talks {
+            let Some(conversation) = self.conversations.get(known.conversation) else { continue };
             black_box((conversation.decoder.touch(from), conversation.pairing.touch(from)));
+            if is_tcp {
+                black_box(conversation.halves.each_ref().map(Half::touch));
+            }
         }
-        for (session, from) in sessions {
+        for (session, from, _) in sessions {
             black_box(session.touch_lists(from));
         }
     }
@@ -238,8 +245,8 @@ impl<'s> Back<'s> {
     /// Counts a copy of a packet before, that the capture took or the link layer sent.
     fn copy(&mut self, packet: &Packet, place: u32, from: Side, why: Why, note: NoteKind) {
         self.control(packet, place, from, why);
-        if let Some(session) = self.streams.get(place).and_then(|stream| stream.session) {
-            self.rooms.notes.add(note, Some(session), packet.file, packet.frame, String::new);
+        if let Some(known) = self.streams.get(place).and_then(|stream| stream.known) {
+            self.rooms.notes.add(note, Some(known.session), packet.file, packet.frame, String::new);
         }
     }
 
@@ -248,7 +255,7 @@ impl<'s> Back<'s> {
     fn control(&mut self, packet: &Packet, place: u32, from: Side, why: Why) {
         let parts = without_message(&packet.headers, packet.payload_bytes);
         let Some(stream) = self.streams.get_mut(place) else { return };
-        if let Some(session) = stream.session {
+        if let Some(Known { session, .. }) = stream.known {
             let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why };
             return self.rooms.books.of(session).into_iter().for_each(|session| session.control(from, &control));
         }
@@ -322,7 +329,7 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return false };
         let is_again = stream.is_again(packet, from, header);
         let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return is_again };
-        if let Some(session) = stream.session {
+        if let Some(Known { session, .. }) = stream.known {
             self.rooms.books.event(&Event::Sample { session, sample: stream.sample(timing, time_ns) });
         } else if timing == Timing::TcpHandshake {
             stream.handshake_ns = Some(time_ns);
@@ -333,9 +340,9 @@ impl<'s> Back<'s> {
     /// The stream's conversation, begun where bytes, if it has some, show which protocol it speaks.
     #[inline(always)]
     fn conversation(&mut self, packet: &Packet, place: u32, has_bytes: bool, bytes: &[u8]) -> Option<u32> {
-        let known = self.streams.get(place)?.conversation;
+        let known = self.streams.get(place)?.known;
         if known.is_some() || !has_bytes {
-            return known;
+            return known.map(|known| known.conversation);
         }
         self.find_conversation(packet, place, bytes)
     }
@@ -380,13 +387,13 @@ impl<'s> Back<'s> {
         let decoder = (protocol.decoder)(&self.rooms.options.decoding);
         let pairing = (protocol.pairing)();
         let (members, told, inside) = (0, None, Inside::default());
-        let at = self.conversations.add(|_| Conversation { protocol, decoder, pairing, session, halves, members, told, inside });
-        (stream.conversation, stream.session) = (Some(at), Some(session));
+        let conversation = self.conversations.add(|_| Conversation { protocol, decoder, pairing, told, inside, halves, session, members });
+        stream.known = Some(Known { conversation, session });
         if stream.is_multicast {
-            self.group_requests.insert(packet.source, at);
+            self.group_requests.insert(packet.source, conversation);
         }
         self.hand_over_waiting(place, session);
-        at
+        conversation
     }
 
     /// What came before the session belongs to it too.
@@ -406,9 +413,10 @@ impl<'s> Back<'s> {
     fn talk(&mut self, packet: &Packet, place: u32, at: u32, take: impl FnOnce(&mut [TcpHalf; 2], &mut Talk<'_, 's>)) {
         let Self { rooms, streams, conversations, message, keep_bytes, pdml, .. } = self;
         let (Some(stream), Some(conversation)) = (streams.get_mut(place), conversations.get_mut(at)) else { return };
+        let Some(Known { session, .. }) = stream.known else { return };
         let from = stream.side(packet);
-        let wants_row = rooms.options.wants_messages_of(conversation.session);
-        message.wants_text = rooms.options.wants_text_of(conversation.session);
+        let wants_row = rooms.options.wants_messages_of(session);
+        message.wants_text = rooms.options.wants_text_of(session);
         let mut talk = Talk {
             cutter: Cutter {
                 decoder: &mut conversation.decoder,
@@ -423,12 +431,12 @@ impl<'s> Back<'s> {
                 rooms,
                 pairing: &mut conversation.pairing,
                 protocol: &mut conversation.protocol,
-                session: conversation.session,
+                session,
                 ends: &stream.ends,
                 file: packet.file,
                 told: &mut conversation.told,
                 earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
-                has_inside: matches!(conversation.inside, Inside::Known(_)),
+                has_inside: conversation.inside.is_known(),
                 contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
                 opened: 0,
             },
@@ -464,7 +472,7 @@ impl<'s> Back<'s> {
     fn finish_stream(&mut self, place: u32) {
         let Self { rooms, streams, conversations, message, keep_bytes, .. } = self;
         let Some(stream) = streams.get_mut(place) else { return };
-        let Some(conversation) = stream.conversation.and_then(|at| conversations.get_mut(at)) else {
+        let Some(conversation) = stream.known.and_then(|known| conversations.get_mut(known.conversation)) else {
             return self.leave_alone(place);
         };
         rooms.exchanges.set_order(BEHIND_ALL + stream.order);

@@ -7,6 +7,7 @@ use crate::protocols::framing::Half;
 use crate::protocols::{FoundBy, Protocol};
 use crate::sessions::{add, without_message, Before, Beginning};
 use crate::transport::{Delivery, Reassembly};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
@@ -14,39 +15,47 @@ const IN_FLIGHT: usize = 64;
 /// As [`COPY_NS`], where there is no IP identification to compare.
 const COPY_WITHOUT_IDENTIFICATION_NS: u64 = 50_000;
 
-/// One direction of a TCP connection besides its bytes.
+/// One direction of a TCP connection; what every segment needs besides the bytes stands in one line of the processor's cache, the bytes in the next.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct TcpHalf {
-    pub(super) reassembly: Reassembly,
+    in_flight: InFlight,
     pub(super) syn_sequence: Option<u32>,
     fin_sequence: Option<u32>,
+    /// Time of its SYN, of one that opens the connection, until that is answered and the answer acknowledged.
+    syn_ns: Option<i64>,
     pub(super) is_passed_over: bool,
     /// Whether its last segment said that it takes no more bytes.
     is_window_closed: bool,
-    pub(super) in_flight: InFlight,
+    pub(super) reassembly: Reassembly,
 }
 
 /// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
-    first: Option<(u32, i64)>,
-    more: Vec<(u32, i64)>,
+struct InFlight {
+    /// Whether one waits.
+    is_any: bool,
+    end: u32,
+    sent_ns: i64,
+    /// In a box, since it would take half of a line here and is seldom wanted.
+    #[allow(clippy::box_collection)]
+    more: Option<Box<VecDeque<(u32, i64)>>>,
 }
 
 impl InFlight {
-    /// Reads a little of it.
-    #[inline]
-    pub(super) const fn touch(&self) -> bool {
-        self.first.is_some()
-    }
-
     /// New data up to `end` was sent.
     #[inline]
     fn send(&mut self, end: u32, time_ns: i64) {
-        if self.first.is_none() {
-            self.first = Some((end, time_ns));
-        } else if self.more.len() + 1 < IN_FLIGHT {
-            self.more.push((end, time_ns));
+        if self.is_any {
+            return self.send_more(end, time_ns);
+        }
+        (self.is_any, self.end, self.sent_ns) = (true, end, time_ns);
+    }
+
+    fn send_more(&mut self, end: u32, time_ns: i64) {
+        let more = self.more.get_or_insert_default();
+        if more.len() + 1 < IN_FLIGHT {
+            more.push_back((end, time_ns));
         }
     }
 
@@ -54,46 +63,51 @@ impl InFlight {
     #[inline]
     fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
         let mut sample = None;
-        while let Some((end, sent_ns)) = self.first {
-            if acknowledgment.wrapping_sub(end).cast_signed() < 0 {
+        while self.is_any {
+            if acknowledgment.wrapping_sub(self.end).cast_signed() < 0 {
                 break;
             }
-            sample = (end == acknowledgment).then_some(time_ns - sent_ns);
-            self.first = if self.more.is_empty() { None } else { Some(self.more.remove(0)) };
+            sample = (self.end == acknowledgment).then_some(time_ns - self.sent_ns);
+            let next = self.more.as_mut().and_then(|more| more.pop_front());
+            self.is_any = next.is_some();
+            (self.end, self.sent_ns) = next.unwrap_or_default();
         }
         sample
     }
 
     fn clear(&mut self) {
-        self.first = None;
-        self.more.clear();
+        self.is_any = false;
+        self.more.iter_mut().for_each(|more| more.clear());
     }
 }
 
-/// Time and digest of the last packets of a direction, the newest first. Of a burst that is captured twice the copies may come behind it: as far as
-/// `editcap -d` looks back, and one line of the processor's cache.
-#[derive(Debug, Default)]
-struct Lately([(i64, u64); 4]);
+/// Time and digest of a packet.
+type Stamp = (i64, u64);
 
-impl Lately {
-    /// Whether one of them has the same digest and is no further away than `window_ns`; a second capture interface may stamp a copy earlier. What is no
-    /// copy is remembered in the place of the oldest, or of the newest where that is too far away already: then the others are as well.
+/// The packets of a direction before the newest one, the newest first. Of a burst that is captured twice the copies may come behind it: with the newest,
+/// as far as `editcap -d` looks back.
+#[derive(Debug, Default)]
+struct Earlier([Stamp; 3]);
+
+impl Earlier {
+    /// Whether one of them, or the `newest`, has the same digest and is no further away than `window_ns`; a second capture interface may stamp a copy
+    /// earlier. What is no copy becomes the newest; the one before it is forgotten where it is too far away already: then the others are as well.
     #[inline]
-    fn has(&mut self, digest: u64, time_ns: i64, window_ns: u64) -> bool {
-        let Self([newest, ..]) = self;
-        if time_ns.abs_diff(newest.0) >= window_ns {
-            *newest = (time_ns, digest);
+    fn has(&mut self, newest: &mut Stamp, stamp: Stamp, window_ns: u64) -> bool {
+        if stamp.0.abs_diff(newest.0) >= window_ns {
+            *newest = stamp;
             return false;
         }
-        self.has_one_of(digest, time_ns, window_ns)
+        self.has_one_of(newest, stamp, window_ns)
     }
 
-    fn has_one_of(&mut self, digest: u64, time_ns: i64, window_ns: u64) -> bool {
-        let is_same = |&(before_ns, before): &(i64, u64)| before == digest && time_ns.abs_diff(before_ns) < window_ns;
-        let is_copy = self.0.iter().any(is_same);
+    fn has_one_of(&mut self, newest: &mut Stamp, stamp: Stamp, window_ns: u64) -> bool {
+        let is_same = |&(before_ns, before): &Stamp| before == stamp.1 && stamp.0.abs_diff(before_ns) < window_ns;
+        let is_copy = is_same(newest) || self.0.iter().any(is_same);
         if !is_copy {
-            let [newest, second, third, _] = self.0;
-            self.0 = [(time_ns, digest), newest, second, third];
+            let [second, third, _] = self.0;
+            self.0 = [*newest, second, third];
+            *newest = stamp;
         }
         is_copy
     }
@@ -124,26 +138,36 @@ pub struct Ends {
     pub member: u16,
 }
 
+/// Where a stream's messages go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) conversation: u32,
+    /// The conversation's session.
+    pub(super) session: u32,
+}
+
+/// A stream. The first two lines of the processor's cache hold what every packet needs, the next two what few do.
+#[repr(C, align(64))]
 pub(super) struct Stream {
     pub(super) ends: Ends,
-    /// Number of its first packet among all packets.
-    pub(super) order: u64,
-    pub(super) is_multicast: bool,
-    pub(super) conversation: Option<u32>,
-    /// The conversation's session.
-    pub(super) session: Option<u32>,
-    pub(super) tries: u8,
-    pub(super) frame_first: u64,
-    pub(super) time_first_ns: i64,
+    /// What each side sent last.
+    newest: [Stamp; 2],
     /// The last packet, of TCP: nothing is unfinished where datagrams end.
     pub(super) last_frame: u64,
     pub(super) last_time_ns: i64,
+    /// None as long as its protocol is not known.
+    pub(super) known: Option<Known>,
     pub(super) last_file: u16,
-    /// What each side sent lately.
-    lately: [Lately; 2],
+    pub(super) tries: u8,
+    pub(super) is_multicast: bool,
+    /// Number of its first packet among all packets.
+    pub(super) order: u64,
+    pub(super) frame_first: u64,
+    pub(super) time_first_ns: i64,
     pub(super) waiting: Option<Box<[Before; 2]>>,
+    /// What each side sent before its newest.
+    earlier: [Earlier; 2],
     pub(super) tcp: [TcpHalf; 2],
-    pub(super) syn_ns: Option<i64>,
     pub(super) handshake_ns: Option<i64>,
     /// Whether a SYN was sent again.
     is_syn_repeated: bool,
@@ -156,23 +180,29 @@ impl Stream {
         let transport = if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" };
         Self {
             ends: Ends { index, transport, client, server, member: 0 },
-            order,
-            is_multicast: packet.destination.address.is_multicast(),
-            conversation: None,
-            session: None,
-            tries: 0,
-            frame_first: packet.frame,
-            time_first_ns: packet.time_first_ns,
+            newest: Default::default(),
             last_frame: packet.frame,
             last_time_ns: packet.time_ns,
+            known: None,
             last_file: packet.file,
-            lately: Default::default(),
+            tries: 0,
+            is_multicast: packet.destination.address.is_multicast(),
+            order,
+            frame_first: packet.frame,
+            time_first_ns: packet.time_first_ns,
             waiting: None,
+            earlier: Default::default(),
             tcp: Default::default(),
-            syn_ns: None,
             handshake_ns: None,
             is_syn_repeated: false,
         }
+    }
+
+    /// Reads a little of what a segment from this side will need; its acknowledgement is for what the peer has in flight.
+    #[inline]
+    pub(super) fn touch_tcp(&self, from: Side) -> bool {
+        let [mine, peers] = [from, from.peer()].map(|side| self.tcp.get(side.index()));
+        mine.is_some_and(|half| half.in_flight.is_any ^ half.reassembly.is_started()) ^ peers.is_some_and(|half| half.in_flight.is_any)
     }
 
     #[inline]
@@ -212,12 +242,13 @@ impl Stream {
             waiting.swap(0, 1);
         }
         self.tcp.swap(0, 1);
-        self.lately.swap(0, 1);
+        self.newest.swap(0, 1);
+        self.earlier.swap(0, 1);
     }
 
     /// It goes on with a conversation that another stream began; this packet is sent by `from`.
     pub(super) fn join(&mut self, conversation: u32, session: u32, packet: &Packet, from: Side) {
-        (self.conversation, self.session) = (Some(conversation), Some(session));
+        self.known = Some(Known { conversation, session });
         (self.ends.client, self.ends.server) = match from {
             Side::Client => (packet.source, packet.destination),
             Side::Server => (packet.destination, packet.source),
@@ -255,7 +286,8 @@ impl Stream {
             false if takes_room => COPY_WITHOUT_IDENTIFICATION_NS,
             false => return false,
         };
-        self.lately.get_mut(from.index()).is_some_and(|lately| lately.has(digest, packet.time_ns, window_ns))
+        let (Some(newest), Some(earlier)) = (self.newest.get_mut(from.index()), self.earlier.get_mut(from.index())) else { return false };
+        earlier.has(newest, (packet.time_ns, digest), window_ns)
     }
 
     /// Whether a packet opens or ends its direction once more, as another one did before.
@@ -287,13 +319,13 @@ impl Stream {
             self.open_half(packet, from, header);
         }
         let is_ack = header.has(TcpHeader::ACK);
-        let mut sample = None;
-        if is_ack && !header.has(TcpHeader::SYN) && from == Side::Client {
-            sample = self.syn_ns.take().filter(|_| self.tcp.iter().all(|half| half.syn_sequence.is_some()));
-            sample = sample.map(|syn_ns| packet.time_ns - syn_ns);
-        }
         let [client, server] = &mut self.tcp;
         let (mine, peers) = if from == Side::Client { (client, server) } else { (server, client) };
+        let mut sample = None;
+        if is_ack && !header.has(TcpHeader::SYN) && from == Side::Client {
+            let is_open = mine.syn_sequence.is_some() && peers.syn_sequence.is_some();
+            sample = mine.syn_ns.take().filter(|_| is_open).map(|syn_ns| packet.time_ns - syn_ns);
+        }
         mine.is_window_closed = header.window == 0;
         if packet.payload_bytes == 1 && peers.is_window_closed && mine.reassembly.is_next(header.sequence) {
             mine.reassembly.probe(header.sequence);
@@ -308,14 +340,26 @@ impl Stream {
     }
 
     fn open_half(&mut self, packet: &Packet, from: Side, header: &TcpHeader) {
-        if from == Side::Client && !header.has(TcpHeader::ACK) {
-            self.syn_ns.get_or_insert(packet.time_ns);
-        }
         let Some(half) = self.tcp.get_mut(from.index()) else { return };
+        if from == Side::Client && !header.has(TcpHeader::ACK) {
+            half.syn_ns.get_or_insert(packet.time_ns);
+        }
         // a server that keeps nothing of a SYN answers it anew with another number where it comes again (RFC 4987 §3.6)
         if half.syn_sequence.is_none_or(|before| half.reassembly.is_next(before.wrapping_add(1)) && !half.reassembly.is_holding()) {
             half.syn_sequence = Some(header.sequence);
             half.reassembly.open(header.sequence);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn what_every_packet_needs_of_a_stream_is_in_two_lines_and_of_a_half_in_one_beside_its_bytes() {
+        assert_eq!((64, 128), (offset_of!(Stream, newest), offset_of!(Stream, order)));
+        assert_eq!((64, 128), (offset_of!(TcpHalf, reassembly), size_of::<TcpHalf>()));
     }
 }

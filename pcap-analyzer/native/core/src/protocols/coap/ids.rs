@@ -80,6 +80,12 @@ impl Ids {
         self.run.len() + self.others.as_ref().map_or(0, |others| others.len())
     }
 
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.run.is_empty() && self.others.is_none()
+    }
+
     /// The message with an ID.
     #[inline]
     pub(super) fn get(&self, id: u16) -> Option<&Sent> {

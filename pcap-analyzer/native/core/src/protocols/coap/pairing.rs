@@ -39,8 +39,12 @@ impl Pairing for Talk {
         }
     }
 
+    /// As a rule the client asks; who has sent no message with an ID of its own answers the peer's.
     fn touch(&self, from: Side) -> bool {
-        self.senders.get(from.index()).is_some_and(|sender| sender.ids.touch())
+        let [client, _] = &self.senders;
+        let both = [from, from.peer()].map(|side| self.senders.get(side.index()));
+        let answered = both.into_iter().flatten().find(|sender| !sender.ids.is_empty());
+        answered.is_some_and(|sender| sender.ids.touch()) ^ client.requests.touch()
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {

@@ -102,24 +102,25 @@ impl Request {
     }
 }
 
-/// What one side has sent.
+/// What one side has sent; first what every message needs, in as few lines of the processor's cache as it takes.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct Sender {
     pub(super) ids: Ids,
+    pub(super) transfers: Transfers,
     /// Two in place: who observes often asks too.
     pub(super) requests: Few<Token, Request, 2>,
-    /// Requests with the empty token, of which several can be open.
-    pub(super) anonymous: BTreeMap<ExchangeId, Request>,
-    /// Whether some of them were answered and are not let go yet.
-    has_answered_anonymous: bool,
-    pub(super) transfers: Transfers,
     /// Time of the last request for a resource.
     polled: Few<u64, i64>,
-    has_superseded: bool,
+    /// Requests with the empty token, of which several can be open.
+    pub(super) anonymous: BTreeMap<ExchangeId, Request>,
     /// Messages whose IDs others have now, and that are to be let go together.
     replaced: Vec<Sent>,
     /// How many registrations there were, which numbers them.
     pub(super) registrations: u16,
+    /// Whether some of the anonymous ones were answered and are not let go yet.
+    has_answered_anonymous: bool,
+    has_superseded: bool,
 }
 
 /// Messages that are let go together at the least.
