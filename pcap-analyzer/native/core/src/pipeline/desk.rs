@@ -236,8 +236,12 @@ impl Desk<'_, '_> {
         }
     }
 
-    fn hand_to_sink(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
-        message.row.file = self.rooms.file(self.file);
+    fn hand_to_sink(&mut self, message: &mut Message, from: Side, placement: &Placement, bytes: &[u8]) {
+        let row = &mut message.row;
+        row.file = self.rooms.file(self.file);
+        (row.transport, row.direction) = (self.ends.transport, from.direction());
+        (row.session, row.stream) = (Some(self.session), self.ends.index);
+        (row.exchange, row.is_retransmission) = (placement.exchange.map(|exchange| exchange.number), placement.is_retransmission);
         let (source, destination) = match from {
             Side::Client => (self.ends.client, self.ends.server),
             Side::Server => (self.ends.server, self.ends.client),
@@ -272,20 +276,18 @@ impl Receiver for Desk<'_, '_> {
         self.unmask(message);
         let row = &mut message.row;
         row.protocol = message.other_protocol.unwrap_or(self.protocol.name);
-        (row.transport, row.direction) = (self.ends.transport, from.direction());
-        (row.session, row.stream, row.message) = (Some(self.session), self.ends.index, self.rooms.messages);
+        let number = self.rooms.messages;
         self.rooms.messages += 1;
         let is_whole = row.malformed.get().is_none();
         let placement = if is_whole { self.pairing.place(message, from, &moment, &mut self.rooms.exchanges) } else { Placement::default() };
-        message.row.exchange = placement.exchange.map(|exchange| exchange.number);
-        message.row.is_retransmission = placement.is_retransmission;
-        message.row.is_data = self.count(message, &placement, from);
+        let is_data = self.count(message, &placement, from);
         self.rooms.hand_over_ended();
         self.note_facts(message);
         self.note_placement(message, &placement);
         self.rooms.begins_anew |= message.facts.begins_anew;
         if self.rooms.options.wants_messages_of(self.session) {
-            self.hand_to_sink(message, from, bytes);
+            (message.row.message, message.row.is_data) = (number, is_data);
+            self.hand_to_sink(message, from, &placement, bytes);
         }
     }
 

@@ -33,19 +33,46 @@ impl Held {
     }
 }
 
-/// Puts one direction's segments in order.
+/// Puts one direction's segments in order. There may be many of these, of which few have a hole at a time: so what waits stands elsewhere.
 #[derive(Debug, Default)]
 pub struct Reassembly {
     next: u32,
     is_started: bool,
-    held: VecDeque<Held>,
-    /// What the held segments take, themselves and their bytes.
-    held_bytes: usize,
-    /// How many were held when it was last seen that the hole may still be filled: the peer asked for it, or one before it was filled.
-    held_with_hope: usize,
-    acknowledged: u8,
+    waiting: Option<Box<Waiting>>,
     /// Where a probe of a closed window ends.
     probe_end: Option<u32>,
+}
+
+/// What waits behind a hole.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// In their order; at least one.
+    held: VecDeque<Held>,
+    /// What the held segments take, themselves and their bytes.
+    bytes: usize,
+    /// How many were held when it was last seen that the hole may still be filled: the peer asked for it, or one before it was filled.
+    with_hope: usize,
+    /// Acknowledgements beyond the hole.
+    acknowledged: u8,
+}
+
+impl Waiting {
+    /// Whether the hole is not waited for any longer, now that another segment is held.
+    fn is_hopeless(&self, now_ns: i64) -> bool {
+        let is_late = self.held.front().is_some_and(|first| now_ns.saturating_sub(first.origin.time_ns) > PATIENCE_NS);
+        is_late && self.held.len() > self.with_hope + HELD_SEGMENTS || self.bytes > HELD_BYTES
+    }
+
+    /// Takes out the first segment, where it begins at `next` or before.
+    fn pop(&mut self, next: u32) -> Option<Held> {
+        if distance(self.held.front()?.sequence, next) > 0 {
+            return None;
+        }
+        let held = self.held.pop_front()?;
+        self.bytes -= held.room();
+        (self.acknowledged, self.with_hope) = (0, self.held.len());
+        Some(held)
+    }
 }
 
 /// What tells that the peer has got what is missing here.
@@ -92,8 +119,8 @@ impl Reassembly {
     /// Whether segments wait for a hole to be filled.
     #[inline]
     #[must_use]
-    pub fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+    pub const fn is_holding(&self) -> bool {
+        self.waiting.is_some()
     }
 
     /// Whether a segment at `sequence` with `len` bytes would go on where the stream stands.
@@ -116,8 +143,7 @@ impl Reassembly {
             self.is_started = true;
         }
         if distance(sequence, self.next) > 0 {
-            self.hold(sequence, piece, bytes);
-            if self.is_hopeless(piece.time_ns) {
+            if self.hold(sequence, piece, bytes).is_hopeless(piece.time_ns) {
                 self.give_up(deliver);
             }
             return false;
@@ -129,12 +155,6 @@ impl Reassembly {
             self.release(deliver);
         }
         fills && is_new
-    }
-
-    /// Whether the hole is not waited for any longer, now that another segment is held.
-    fn is_hopeless(&self, now_ns: i64) -> bool {
-        let is_late = self.held.front().is_some_and(|first| now_ns.saturating_sub(first.origin.time_ns) > PATIENCE_NS);
-        is_late && self.held.len() > self.held_with_hope + HELD_SEGMENTS || self.held_bytes > HELD_BYTES
     }
 
     /// Passes on a segment that begins at or before the next byte.
@@ -155,21 +175,21 @@ impl Reassembly {
         }
     }
 
-    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) {
+    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) -> &Waiting {
         let next = self.next;
         let ahead = distance(sequence, next);
-        let at = self.held.partition_point(|held| distance(held.sequence, next) <= ahead);
+        let waiting = self.waiting.get_or_insert_default();
+        let at = waiting.held.partition_point(|held| distance(held.sequence, next) <= ahead);
         let held = Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() };
-        self.held_bytes += held.room();
-        self.held.insert(at, held);
+        waiting.bytes += held.room();
+        waiting.held.insert(at, held);
+        waiting
     }
 
     /// Delivers the held segments that are now in order.
     fn release(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
-        while self.held.front().is_some_and(|first| distance(first.sequence, self.next) <= 0) {
-            let Some(held) = self.held.pop_front() else { return };
-            self.held_bytes -= held.room();
-            (self.acknowledged, self.held_with_hope) = (0, self.held.len());
+        while let Some(held) = self.waiting.as_mut().and_then(|waiting| waiting.pop(self.next)) {
+            self.waiting.take_if(|waiting| waiting.held.is_empty());
             let Held { sequence, origin, from, to, bytes } = &held;
             self.pass(*sequence, origin.piece(*from, *to), bytes, deliver);
         }
@@ -178,21 +198,22 @@ impl Reassembly {
     /// The peer acknowledges bytes behind a hole: it was filled there, so the capture lacks it. Where it says no more than that, and says it at once, the
     /// capture may have mixed up frames, and the hole be filled here too.
     pub fn peer_acknowledges(&mut self, peer: &Acknowledged, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(first) = self.held.front() else { return };
+        let Some(waiting) = &mut self.waiting else { return };
+        let Some(first) = waiting.held.front() else { return };
         if distance(peer.acknowledgment, first.sequence) < 0 {
-            self.held_with_hope = self.held.len();
+            waiting.with_hope = waiting.held.len();
             return;
         }
-        self.acknowledged += 1;
+        waiting.acknowledged += 1;
         let is_late = peer.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
-        if peer.has_payload || is_late || self.acknowledged >= ACKNOWLEDGEMENTS {
+        if peer.has_payload || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS {
             self.give_up(deliver);
         }
     }
 
     /// Takes the first hole for a loss: reports the gap and goes on behind it.
     pub fn give_up(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(first) = self.held.front() else { return };
+        let Some(first) = self.waiting.as_ref().and_then(|waiting| waiting.held.front()) else { return };
         let missing = first.sequence.wrapping_sub(self.next);
         self.next = first.sequence;
         deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));

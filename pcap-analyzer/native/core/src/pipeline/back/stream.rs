@@ -15,19 +15,21 @@ const IN_FLIGHT: usize = 64;
 /// As [`COPY_NS`], where there is no IP identification to compare.
 const COPY_WITHOUT_IDENTIFICATION_NS: u64 = 50_000;
 
-/// One direction of a TCP connection; what every segment needs besides the bytes stands in one line of the processor's cache, the bytes in the next.
+/// One direction of a TCP connection; what every segment needs stands in one line of the processor's cache.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct TcpHalf {
     in_flight: InFlight,
+    pub(super) reassembly: Reassembly,
     pub(super) syn_sequence: Option<u32>,
-    fin_sequence: Option<u32>,
-    /// Time of its SYN, of one that opens the connection, until that is answered and the answer acknowledged.
-    syn_ns: Option<i64>,
     pub(super) is_passed_over: bool,
     /// Whether its last segment said that it takes no more bytes.
     is_window_closed: bool,
-    pub(super) reassembly: Reassembly,
+    /// Whether it has sent a SYN that opens the connection, of which no answer was acknowledged yet.
+    is_opening: bool,
+    /// When it sent that.
+    syn_ns: i64,
+    fin_sequence: Option<u32>,
 }
 
 /// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
@@ -202,7 +204,7 @@ impl Stream {
     #[inline]
     pub(super) fn touch_tcp(&self, from: Side) -> bool {
         let [mine, peers] = [from, from.peer()].map(|side| self.tcp.get(side.index()));
-        mine.is_some_and(|half| half.in_flight.is_any ^ half.reassembly.is_started()) ^ peers.is_some_and(|half| half.in_flight.is_any)
+        mine.is_some_and(|half| half.in_flight.is_any) ^ peers.is_some_and(|half| half.in_flight.is_any)
     }
 
     #[inline]
@@ -324,7 +326,7 @@ impl Stream {
         let mut sample = None;
         if is_ack && !header.has(TcpHeader::SYN) && from == Side::Client {
             let is_open = mine.syn_sequence.is_some() && peers.syn_sequence.is_some();
-            sample = mine.syn_ns.take().filter(|_| is_open).map(|syn_ns| packet.time_ns - syn_ns);
+            sample = std::mem::take(&mut mine.is_opening).then(|| packet.time_ns - mine.syn_ns).filter(|_| is_open);
         }
         mine.is_window_closed = header.window == 0;
         if packet.payload_bytes == 1 && peers.is_window_closed && mine.reassembly.is_next(header.sequence) {
@@ -341,8 +343,8 @@ impl Stream {
 
     fn open_half(&mut self, packet: &Packet, from: Side, header: &TcpHeader) {
         let Some(half) = self.tcp.get_mut(from.index()) else { return };
-        if from == Side::Client && !header.has(TcpHeader::ACK) {
-            half.syn_ns.get_or_insert(packet.time_ns);
+        if from == Side::Client && !header.has(TcpHeader::ACK) && !half.is_opening {
+            (half.is_opening, half.syn_ns) = (true, packet.time_ns);
         }
         // a server that keeps nothing of a SYN answers it anew with another number where it comes again (RFC 4987 §3.6)
         if half.syn_sequence.is_none_or(|before| half.reassembly.is_next(before.wrapping_add(1)) && !half.reassembly.is_holding()) {
@@ -358,8 +360,8 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn what_every_packet_needs_of_a_stream_is_in_two_lines_and_of_a_half_in_one_beside_its_bytes() {
+    fn what_every_packet_needs_of_a_stream_is_in_two_lines_and_of_a_half_in_one() {
         assert_eq!((64, 128), (offset_of!(Stream, newest), offset_of!(Stream, order)));
-        assert_eq!((64, 128), (offset_of!(TcpHalf, reassembly), size_of::<TcpHalf>()));
+        assert_eq!((64, 128), (offset_of!(TcpHalf, syn_ns), size_of::<TcpHalf>()));
     }
 }
