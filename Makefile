@@ -39,7 +39,7 @@ tshark:
 .PHONY: test
 test: install-test tshark ## Install what tests need and run them all
 	cd $(NATIVE) && cargo test --quiet --locked --workspace --exclude pcapstat-python
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 LUA = dissectors pcap-analyzer/src/pcapstat/engines/contents.lua
 LUA_TOOLS := lua-check lua5.2 lua5.4

@@ -20,8 +20,8 @@ impl<K, V, const HERE: usize> Default for Few<K, V, HERE> {
 impl<K: Eq + Hash, V, const HERE: usize> Few<K, V, HERE> {
     /// Reads a little of those that stand here.
     #[inline]
-    pub fn touch(&self) -> bool {
-        self.here.iter().fold(false, |some, place| some ^ place.is_some())
+    pub fn touch(&self) -> u64 {
+        self.here.iter().map(|place| u64::from(place.is_some())).sum()
     }
 
     /// The value of a key.

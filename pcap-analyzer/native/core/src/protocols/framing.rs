@@ -136,8 +136,8 @@ impl Half {
     /// Reads a little of it.
     #[inline]
     #[must_use]
-    pub const fn touch(&self) -> bool {
-        self.is_lost
+    pub fn touch(&self) -> u64 {
+        self.is_lost.into()
     }
 
     /// Takes the next bytes of the stream.

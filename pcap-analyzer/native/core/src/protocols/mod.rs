@@ -82,9 +82,9 @@ pub trait Decoder: Send {
     fn next(&mut self, input: Input<'_>, from: Side, message: &mut Message) -> Step;
 
     /// Reads a little of what the next message from this side will need, see [`crate::pipeline`]: so it is fetched while others are waited for.
-    fn touch(&self, from: Side) -> bool {
+    fn touch(&self, from: Side) -> u64 {
         let _ = from;
-        false
+        0
     }
 
     /// Whether it needs all bytes of a message that is not complete yet, since no length in its start tells where it ends, or since it carries others.
@@ -115,9 +115,14 @@ pub trait Pairing: Send {
     fn place(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement;
 
     /// As [`Decoder::touch`].
-    fn touch(&self, from: Side) -> bool {
+    fn touch(&self, from: Side) -> u64 {
         let _ = from;
-        false
+        0
+    }
+
+    /// The same of what it points to, a step later.
+    fn touch_lists(&self) -> u64 {
+        0
     }
 
     /// What places messages behind one that changes the connection's protocol, where an exchange goes on there.

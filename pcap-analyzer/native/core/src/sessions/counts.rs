@@ -166,13 +166,19 @@ impl Session {
         self.running.stop == Stop::Stopped
     }
 
-    /// Reads a little of everything here that counting a message writes to; or a frame without one, too.
+    /// Reads a little of everything here that counting a message writes to.
     #[inline]
     #[must_use]
-    pub(crate) fn touch(&self, from: Side, has_control: bool) -> u64 {
-        let Some(direction) = self.directions.get(from.index()) else { return 0 };
-        let control = if has_control { direction.control_frames } else { 0 };
-        self.running.messages ^ direction.data.bytes ^ control ^ u64::from(self.lists.latest[0])
+    pub(crate) fn touch(&self, from: Side) -> u64 {
+        let data = self.directions.get(from.index()).map_or(0, |direction| direction.data.bytes);
+        self.running.messages ^ data ^ u64::from(self.lists.latest[0])
+    }
+
+    /// The same of what counting a frame without a message writes to.
+    #[inline]
+    #[must_use]
+    pub(crate) fn touch_control(&self, from: Side) -> u64 {
+        self.directions.get(from.index()).map_or(0, |direction| direction.control_frames)
     }
 
     /// The same of what it points to.

@@ -1,5 +1,6 @@
 //! The second half of the pass: packets find their stream, bytes become messages, messages exchanges and sums.
 
+mod ahead;
 mod inside;
 mod moves;
 mod stream;
@@ -22,11 +23,11 @@ use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why
 use crate::share::Part;
 use crate::span::Piece;
 use crate::transport::{Acknowledged, Delivery};
+use ahead::GROUP;
 use inside::Inside;
 use moves::ConnectionIds;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use stream::{wait, Known, Stream, TcpHalf};
@@ -38,8 +39,6 @@ const KEEP_FOR_SUMS: usize = 1 << 16;
 
 /// What is found as streams end with the capture is in the order of their first packets, behind all packets.
 const BEHIND_ALL: u64 = 1 << 63;
-/// Packets looked at together, see [`Back::touch`].
-const GROUP: usize = 16;
 
 /// What both sides of one protocol's talk share. The first line of the processor's cache holds what every message needs, the second what a byte stream's
 /// needs too.
@@ -188,36 +187,6 @@ impl<'s> Back<'s> {
         *frames += 1;
         *bytes += without_message(&packet.headers, u64::from(packet.payload_bytes)).iter().sum::<u64>();
         true
-    }
-
-    /// Reads a little of what each packet of a group will need: the processor then fetches all of it at once, not one after the other, which
-    /// makes captures of many streams faster.
-    fn touch<'a>(&self, group: impl Iterator<Item = &'a Arrival>) {
-        let mut talks = [None; GROUP];
-        for (talk, arrival) in talks.iter_mut().zip(group) {
-            let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
-            let from = stream.side(&arrival.packet);
-            let is_tcp = arrival.packet.transport != Transport::Udp;
-            if is_tcp {
-                black_box(stream.touch_tcp(from));
-            }
-            *talk = stream.known.map(|known| (known, from, is_tcp));
-        }
-        let talks = talks.iter().flatten();
-        let sessions = talks.clone().filter_map(|(known, from, is_tcp)| Some((self.rooms.books.get(known.session)?, *from, *is_tcp)));
-        for (session, from, is_tcp) in sessions.clone() {
-            black_box(session.touch(from, is_tcp));
-        }
-        for &(known, from, is_tcp) in talks {
-            let Some(conversation) = self.conversations.get(known.conversation) else { continue };
-            black_box((conversation.decoder.touch(from), conversation.pairing.touch(from)));
-            if is_tcp {
-                black_box(conversation.halves.each_ref().map(Half::touch));
-            }
-        }
-        for (session, from, _) in sessions {
-            black_box(session.touch_lists(from));
-        }
     }
 
     #[inline]

@@ -200,11 +200,16 @@ impl Stream {
         }
     }
 
-    /// Reads a little of what a segment from this side will need; its acknowledgement is for what the peer has in flight.
+    /// Reads a little of what every packet needs.
     #[inline]
-    pub(super) fn touch_tcp(&self, from: Side) -> bool {
-        let [mine, peers] = [from, from.peer()].map(|side| self.tcp.get(side.index()));
-        mine.is_some_and(|half| half.in_flight.is_any) ^ peers.is_some_and(|half| half.in_flight.is_any)
+    pub(super) fn touch(&self) -> u64 {
+        u64::from(self.ends.index) ^ self.last_frame
+    }
+
+    /// The same of what a segment needs: its acknowledgement is for what the peer has in flight.
+    #[inline]
+    pub(super) fn touch_tcp(&self) -> [bool; 2] {
+        self.tcp.each_ref().map(|half| half.in_flight.is_any)
     }
 
     #[inline]

@@ -80,12 +80,6 @@ impl Ids {
         self.run.len() + self.others.as_ref().map_or(0, |others| others.len())
     }
 
-    /// Whether there is none.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.run.is_empty() && self.others.is_none()
-    }
-
     /// The message with an ID.
     #[inline]
     pub(super) fn get(&self, id: u16) -> Option<&Sent> {
@@ -152,10 +146,16 @@ impl Ids {
         });
     }
 
-    /// Reads a little of what the next message will need.
+    /// Reads a little of it.
     #[inline]
-    pub(super) fn touch(&self) -> bool {
-        self.run.last().is_some_and(|sent| sent.is_con)
+    pub(super) fn touch(&self) -> u64 {
+        self.last.into()
+    }
+
+    /// The same of the message sent last.
+    #[inline]
+    pub(super) fn touch_last(&self) -> u64 {
+        self.run.last().map_or(0, |sent| sent.code.into())
     }
 
     const fn is_behind_all(&self, id: u16) -> bool {

@@ -39,12 +39,14 @@ impl Pairing for Talk {
         }
     }
 
-    /// As a rule the client asks; who has sent no message with an ID of its own answers the peer's.
-    fn touch(&self, from: Side) -> bool {
-        let [client, _] = &self.senders;
-        let both = [from, from.peer()].map(|side| self.senders.get(side.index()));
-        let answered = both.into_iter().flatten().find(|sender| !sender.ids.is_empty());
-        answered.is_some_and(|sender| sender.ids.touch()) ^ client.requests.touch()
+    /// As a rule the client asks.
+    fn touch(&self, _from: Side) -> u64 {
+        let [client, server] = &self.senders;
+        client.ids.touch() ^ server.ids.touch() ^ client.requests.touch()
+    }
+
+    fn touch_lists(&self) -> u64 {
+        self.senders.iter().map(|sender| sender.ids.touch_last()).sum()
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {

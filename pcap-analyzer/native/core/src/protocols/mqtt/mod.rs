@@ -97,8 +97,8 @@ fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Fault> {
 }
 
 impl Decoder for Mqtt {
-    fn touch(&self, from: Side) -> bool {
-        self.aliases.get(from.index()).is_some_and(|aliases| aliases.values().next().is_some())
+    fn touch(&self, from: Side) -> u64 {
+        self.aliases.get(from.index()).map_or(0, Few::touch)
     }
 
     #[inline]

@@ -131,8 +131,8 @@ impl Pairing for Flows {
         }
     }
 
-    fn touch(&self, from: Side) -> bool {
-        self.publishes.get(from.index()).is_some_and(|flows| flows.values().next().is_some())
+    fn touch(&self, from: Side) -> u64 {
+        self.publishes.get(from.index()).map_or(0, Few::touch)
     }
 
     fn end(&mut self, exchanges: &mut Exchanges) {
