@@ -83,6 +83,23 @@ bench: install-test ## Measure speed and memory: ratios to capinfos, tshark and 
 	$(BIN)/python pcap-analyzer/benches/run.py
 	$(BIN)/python pcap-analyzer/benches/archive.py
 
+PROFILE := $(CURDIR)/build/profile
+# of the LLVM that rustc is built on, or of one shortly before it: rustup component add llvm-tools
+LLVM_PROFDATA ?= $(or $(wildcard $(shell rustc --print sysroot 2>/dev/null)/lib/rustlib/*/bin/llvm-profdata),llvm-profdata)
+WHEEL = $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps .
+
+.PHONY: wheel
+wheel: install-test ## Build a wheel in dist/, optimised with a profile of what it does with captures
+	@command -v $(LLVM_PROFDATA) >/dev/null || { echo "llvm-profdata is missing: rustup component add llvm-tools, or make wheel LLVM_PROFDATA=…" >&2; exit 5; }
+	rm -rf $(PROFILE)
+	RUSTFLAGS=-Cprofile-generate=$(PROFILE)/raw $(WHEEL) --wheel-dir $(PROFILE)
+	$(BIN)/python -m zipfile -e $(PROFILE)/*.whl $(PROFILE)/site
+	for kind in coap mqtt; do $(BIN)/python pcap-analyzer/benches/generate.py $(PROFILE)/$$kind.pcap $$kind 300000 1000; done
+	for capture in captures/*.pcapng $(PROFILE)/*.pcap; do for command in summarize messages exchanges; do \
+	  PYTHONPATH=$(PROFILE)/site $(BIN)/python -m pcapstat $$command --engine native --format ndjson $$capture >/dev/null; done; done
+	$(LLVM_PROFDATA) merge -o $(PROFILE)/profdata $(PROFILE)/raw
+	RUSTFLAGS=-Cprofile-use=$(PROFILE)/profdata $(WHEEL) --wheel-dir dist
+
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing
 FUZZ_SECONDS ?= 30
