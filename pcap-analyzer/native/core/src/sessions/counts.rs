@@ -93,7 +93,7 @@ struct Lists {
     measured: Vec<Measured>,
     /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
     sampled: [u8; Timing::COUNT],
-    /// The same of the last message of each side among the kinds, of those with data and of the others.
+    /// Where the last messages of each side were counted: of the last kind, and of the one before it.
     counted: [[u8; 2]; 2],
     /// Where the last two samples went that did not go to the same place.
     latest: [u8; 2],
@@ -279,27 +279,17 @@ impl Session {
 
     #[inline]
     fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
-        let likely =
-            self.lists.counted.get(from.index()).and_then(|counted| counted.get(usize::from(is_data))).map_or(0, |&at| usize::from(at));
-        let is_there = self.lists.kinds.get(likely).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
-        let at = if is_there { likely } else { self.place_of_kind(count.kind, from, is_data) };
-        let Some(sums) = self.lists.kinds.get_mut(at) else { return };
-        sums.add(&count.parts);
-    }
-
-    /// Where messages of this kind from this side are counted.
-    fn place_of_kind(&mut self, kind: KindId, from: Side, is_data: bool) -> usize {
         let Lists { kinds, counted, .. } = &mut self.lists;
-        let at = kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
-            grow(kinds);
-            kinds.push(KindCount::new(kind, from, is_data));
-            kinds.len() - 1
-        });
-        let likely = counted.get_mut(from.index()).and_then(|counted| counted.get_mut(usize::from(is_data)));
-        if let (Some(likely), Ok(at)) = (likely, u8::try_from(at)) {
-            *likely = at;
+        let Some([last, before]) = counted.get_mut(from.index()) else { return };
+        let is_of = |at: u8| kinds.get(usize::from(at)).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
+        let mut at = usize::from(*last);
+        if !is_of(*last) {
+            at = if is_of(*before) { usize::from(*before) } else { place_of_kind(kinds, count.kind, from, is_data) };
+            (*before, *last) = (*last, u8::try_from(at).unwrap_or(*before));
         }
-        at
+        if let Some(sums) = kinds.get_mut(at) {
+            sums.add(&count.parts);
+        }
     }
 
     /// Takes from a message what the session's row tells of times.
@@ -544,6 +534,15 @@ impl Session {
             Outcome::Other => {}
         }
     }
+}
+
+/// Where messages of this kind from this side are counted.
+fn place_of_kind(kinds: &mut Vec<KindCount>, kind: KindId, from: Side, is_data: bool) -> usize {
+    kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
+        grow(kinds);
+        kinds.push(KindCount::new(kind, from, is_data));
+        kinds.len() - 1
+    })
 }
 
 /// Makes room for a few more: sessions are many, and have few kinds of messages and times each.
