@@ -66,11 +66,11 @@ impl Books {
         }
     }
 
-    /// Puts down what exchanges report, or TCP.
+    /// Puts down what exchanges report, or TCP, of a message from this side.
     #[inline]
-    pub fn event(&mut self, event: &Event) {
+    pub fn event(&mut self, event: &Event, from: Side) {
         if let Some(session) = self.of(event.session()) {
-            session.take(event);
+            session.take(event, from);
         }
     }
 

@@ -54,7 +54,7 @@ impl<'s> Rooms<'s> {
     /// Passes on what the exchanges have to report.
     pub fn take_events(&mut self) {
         for event in self.exchanges.take_events() {
-            self.books.event(&event);
+            self.books.event(&event, Side::Client);
         }
         self.hand_over_ended();
     }
@@ -172,7 +172,7 @@ impl Desk<'_, '_> {
         let count = Count::new(message, kind, placement);
         let is_late = books.is_late(self.session, &count);
         let events = self.rooms.exchanges.take_events().filter(|event| !is_late || event.session() != self.session);
-        events.for_each(|event| books.event(&event));
+        events.for_each(|event| books.event(&event, from));
         books.message(self.session, from, &count)
     }
 

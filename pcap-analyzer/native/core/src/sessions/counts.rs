@@ -5,7 +5,7 @@ use super::direction::Direction;
 use super::entries::{counted, Before, Beginning, Control, Count, FieldSection, Is, Why};
 use super::kinds::{KindCount, KindId, Kinds};
 use super::samples::{Measured, Samples};
-use crate::exchanges::{Acknowledgement, Event, Outcome, Sample, Timing};
+use crate::exchanges::{Acknowledgement, Event, Outcome, Sample};
 use crate::message::{Parts, Side};
 use crate::packet::Headers;
 
@@ -83,7 +83,7 @@ struct Running {
     is_data_seen: bool,
 }
 
-/// What is counted and measured by kind, and what of it was counted last; in another line.
+/// What is counted and measured by kind, in another line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Lists {
@@ -91,12 +91,42 @@ struct Lists {
     kinds: Vec<KindCount>,
     /// What was measured.
     measured: Vec<Measured>,
-    /// Where the last sample of each [`Timing`] went: as a rule the next one goes there too.
-    sampled: [u8; Timing::COUNT],
-    /// Where the last messages of each side were counted: of the last kind, and of the one before it.
-    counted: [[u8; 2]; 2],
-    /// Where the last two samples went that did not go to the same place.
-    latest: [u8; 2],
+    /// Where messages of each side were counted last.
+    counted: [Latest; 2],
+    /// Where the times went that messages of each side told last.
+    sampled: [Latest; 2],
+}
+
+/// The two places in a list that were used last, the newest first: as a rule the next one is among them.
+#[derive(Debug, Default)]
+struct Latest([u8; 2]);
+
+impl Latest {
+    /// The one of them that is wanted.
+    #[inline]
+    fn find(&mut self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let [last, before] = self.0;
+        if is_wanted(last.into()) {
+            return Some(last.into());
+        }
+        is_wanted(before.into()).then(|| {
+            self.0 = [before, last];
+            before.into()
+        })
+    }
+
+    /// Another place is used.
+    fn push(&mut self, at: usize) {
+        let [last, _] = self.0;
+        self.0 = u8::try_from(at).map_or([last, last], |at| [at, last]);
+    }
+
+    /// Reads a little of these of a list.
+    #[inline]
+    fn touch<T>(&self, list: &[T], read: impl Fn(&T) -> u64) -> u64 {
+        let [last, before] = self.0.map(|at| list.get(usize::from(at)).map_or(0, &read));
+        last ^ before
+    }
 }
 
 /// What the user chose about counting.
@@ -171,7 +201,7 @@ impl Session {
     #[must_use]
     pub(crate) fn touch(&self, from: Side) -> u64 {
         let data = self.directions.get(from.index()).map_or(0, |direction| direction.data.bytes);
-        self.running.messages ^ data ^ u64::from(self.lists.latest[0])
+        self.running.messages ^ data ^ self.lists.kinds.len() as u64
     }
 
     /// The same of what counting a frame without a message writes to.
@@ -185,15 +215,22 @@ impl Session {
     #[inline]
     #[must_use]
     pub(crate) fn touch_lists(&self, from: Side) -> u64 {
-        let Lists { kinds, measured, counted, latest, .. } = &self.lists;
-        let samples = latest.iter().filter_map(|&at| measured.get(usize::from(at)));
-        let kinds = counted.get(from.index()).into_iter().flatten().filter_map(|&at| kinds.get(usize::from(at)));
-        u64::from(
-            samples
-                .map(|measured| measured.samples.retransmitted)
-                .chain(kinds.map(|kind| kind.bytes_max))
-                .fold(0, |some, word| some ^ word),
-        )
+        let Lists { kinds, counted, .. } = &self.lists;
+        let of_kinds = counted.get(from.index()).map_or(0, |latest| latest.touch(kinds, |kind| kind.bytes_max.into()));
+        of_kinds ^ self.touch_measured(from, |measured| measured.samples.retransmitted.into())
+    }
+
+    /// The same of what that points to.
+    #[inline]
+    #[must_use]
+    pub(crate) fn touch_samples(&self, from: Side) -> u64 {
+        self.touch_measured(from, |measured| measured.samples.touch())
+    }
+
+    #[inline]
+    fn touch_measured(&self, from: Side, read: impl Fn(&Measured) -> u64) -> u64 {
+        let Lists { measured, sampled, .. } = &self.lists;
+        sampled.get(from.index()).map_or(0, |latest| latest.touch(measured, read))
     }
 
     fn direction(&mut self, from: Side) -> &mut Direction {
@@ -280,13 +317,13 @@ impl Session {
     #[inline]
     fn count_kind(&mut self, count: &Count, from: Side, is_data: bool) {
         let Lists { kinds, counted, .. } = &mut self.lists;
-        let Some([last, before]) = counted.get_mut(from.index()) else { return };
-        let is_of = |at: u8| kinds.get(usize::from(at)).is_some_and(|known| known.is_of(count.kind, from) && known.is_data == is_data);
-        let mut at = usize::from(*last);
-        if !is_of(*last) {
-            at = if is_of(*before) { usize::from(*before) } else { place_of_kind(kinds, count.kind, from, is_data) };
-            (*before, *last) = (*last, u8::try_from(at).unwrap_or(*before));
-        }
+        let Some(latest) = counted.get_mut(from.index()) else { return };
+        let is_of = |known: &KindCount| known.is_of(count.kind, from) && known.is_data == is_data;
+        let at = latest.find(|at| kinds.get(at).is_some_and(is_of)).unwrap_or_else(|| {
+            let at = place_of(kinds, is_of, || KindCount::new(count.kind, from, is_data));
+            latest.push(at);
+            at
+        });
         if let Some(sums) = kinds.get_mut(at) {
             sums.add(&count.parts);
         }
@@ -427,41 +464,27 @@ impl Session {
         }
     }
 
-    /// Adds a measured time.
+    /// Adds a measured time that a message from this side tells.
     #[inline]
-    fn sample(&mut self, sample: &Sample) {
+    fn sample(&mut self, sample: &Sample, from: Side) {
         let Sample { timing: Some(timing), kind, time_ns, is_retransmitted } = *sample else { return };
         if self.is_stopped() {
             return;
         }
-        let likely = self.lists.sampled.get(timing as usize).map_or(0, |&at| usize::from(at));
-        let is_there = self.lists.measured.get(likely).is_some_and(|measured| measured.is_of(timing, kind));
-        let at = if is_there { likely } else { self.place_of(timing, kind) };
-        let Lists { measured, latest, .. } = &mut self.lists;
+        let Lists { measured, sampled, .. } = &mut self.lists;
+        let Some(latest) = sampled.get_mut(from.index()) else { return };
+        let is_of = |known: &Measured| known.is_of(timing, kind);
+        let at = latest.find(|at| measured.get(at).is_some_and(is_of)).unwrap_or_else(|| {
+            let at = place_of(measured, is_of, || Measured { timing, kind, samples: Samples::default() });
+            latest.push(at);
+            at
+        });
         let Some(Measured { samples, .. }) = measured.get_mut(at) else { return };
         if is_retransmitted {
             samples.retransmitted += 1;
         } else {
             samples.add(time_ns);
         }
-        let [last, _] = *latest;
-        if usize::from(last) != at {
-            *latest = [u8::try_from(at).unwrap_or(last), last];
-        }
-    }
-
-    /// Where samples of this time and kind of exchange go.
-    fn place_of(&mut self, timing: Timing, kind: &'static str) -> usize {
-        let Lists { measured, sampled, .. } = &mut self.lists;
-        let at = measured.iter().position(|known| known.is_of(timing, kind)).unwrap_or_else(|| {
-            grow(measured);
-            measured.push(Measured { timing, kind, samples: Samples::default() });
-            measured.len() - 1
-        });
-        if let (Some(likely), Ok(at)) = (sampled.get_mut(timing as usize), u8::try_from(at)) {
-            *likely = at;
-        }
-        at
     }
 
     /// What was measured, with the samples.
@@ -509,14 +532,14 @@ impl Session {
         sums
     }
 
-    /// Takes in what the exchanges report, or TCP.
+    /// Takes in what the exchanges report, or TCP, of a message from this side.
     #[inline]
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, event: &Event, from: Side) {
         match *event {
-            Event::Sample { ref sample, .. } => self.sample(sample),
+            Event::Sample { ref sample, .. } => self.sample(sample, from),
             Event::Ended { number, outcome, .. } => self.ended(counted(number), outcome),
             Event::Undelivered { publications, .. } => self.undelivered += publications,
-            Event::PublisherLeg { from, publisher, ref parts, .. } => self.publisher_leg(from, publisher, parts),
+            Event::PublisherLeg { from: sender, publisher, ref parts, .. } => self.publisher_leg(sender, publisher, parts),
         }
     }
 
@@ -536,12 +559,12 @@ impl Session {
     }
 }
 
-/// Where messages of this kind from this side are counted.
-fn place_of_kind(kinds: &mut Vec<KindCount>, kind: KindId, from: Side, is_data: bool) -> usize {
-    kinds.iter().position(|known| known.is_of(kind, from) && known.is_data == is_data).unwrap_or_else(|| {
-        grow(kinds);
-        kinds.push(KindCount::new(kind, from, is_data));
-        kinds.len() - 1
+/// Where in a list the one is that is wanted, which is put there where there is none.
+fn place_of<T>(list: &mut Vec<T>, is_wanted: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> usize {
+    list.iter().position(is_wanted).unwrap_or_else(|| {
+        grow(list);
+        list.push(make());
+        list.len() - 1
     })
 }
 

@@ -131,7 +131,7 @@ impl Sessions {
         }
         for event in events {
             let of = ledgers.iter_mut().find(|ledger| ledger.part.has(event.session()));
-            of.and_then(|ledger| ledger.get_mut(event.session())).into_iter().for_each(|session| session.take(&event));
+            of.and_then(|ledger| ledger.get_mut(event.session())).into_iter().for_each(|session| session.take(&event, Side::Server));
         }
         begun.sort_unstable();
         all.places = begun.into_iter().map(|(_, part, place)| (part, place)).collect();

@@ -7,8 +7,8 @@ use crate::message::is_same_word;
 const EXACT: usize = 1024;
 /// Samples that are put with the others at once: as many as one line of the processor's cache has room for.
 const RECENT: usize = 4;
-/// Room that is made at first for samples beyond the recent ones.
-const FEW: usize = 4 * RECENT;
+/// Samples that stand together beyond the recent ones.
+const TOGETHER: usize = 4 * RECENT;
 /// Bins for each doubling of the value: a bin's middle is within 1 / (2 · 1024) = 0.05 % of every value in it.
 const BINS: u32 = 1024;
 
@@ -59,14 +59,22 @@ fn unpack([low, middle, high]: Recent) -> i64 {
     i64::from(high.cast_signed()) << 32 | i64::from(middle) << 16 | i64::from(low)
 }
 
-/// The samples besides those that came last.
+/// Samples that came before the recent ones. What is full stays where it is, and the next ones go elsewhere: nothing is moved to make room.
 #[derive(Debug, Default)]
 struct More {
-    /// Those from 0 to 4.29 s, in half the memory.
-    short: Vec<u32>,
-    /// Long and negative times.
-    others: Vec<i64>,
-    binned: Option<Box<Binned>>,
+    before: Option<Box<Self>>,
+    rest: Option<Box<Rest>>,
+    /// How many there are, with those before.
+    count: u32,
+    samples: [Recent; TOGETHER],
+}
+
+/// Samples that do not stand by themselves in six bytes.
+#[derive(Debug, Default)]
+struct Rest {
+    /// Those further than 39 hours from zero.
+    far: Vec<i64>,
+    binned: Option<Binned>,
 }
 
 /// What is counted in bins.
@@ -102,10 +110,9 @@ impl Samples {
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
-        let Some(packed) = pack(time_ns) else { return self.more.get_or_insert_default().add(&[time_ns]) };
+        let Some(packed) = pack(time_ns) else { return self.add_far(time_ns) };
         if usize::from(self.recents) == RECENT {
-            self.more.get_or_insert_default().add(&self.recent.map(unpack));
-            self.recents = 0;
+            self.put_by();
         }
         if let Some(place) = self.recent.get_mut(usize::from(self.recents)) {
             *place = packed;
@@ -113,53 +120,88 @@ impl Samples {
         }
     }
 
-    fn binned(&self) -> Option<&Binned> {
-        self.more.as_ref()?.binned.as_deref()
+    /// Reads a little of where the recent ones go next, where that is soon.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        let is_full = usize::from(self.recents) == RECENT;
+        self.more.as_ref().filter(|_| is_full).map_or(0, |more| more.count.into())
     }
 
-    /// Calls for each sample that is kept by itself.
-    fn each(&self, mut call: impl FnMut(i64)) {
-        self.recent.iter().take(self.recents.into()).for_each(|&recent| call(unpack(recent)));
-        let Some(more) = &self.more else { return };
-        more.short.iter().for_each(|&short| call(short.into()));
-        more.others.iter().for_each(|&other| call(other));
-    }
-}
-
-impl More {
-    fn add(&mut self, samples: &[i64]) {
-        for &time_ns in samples {
-            match u32::try_from(time_ns) {
-                Ok(short) => push(&mut self.short, short),
-                Err(_) => push(&mut self.others, time_ns),
-            }
+    /// Puts the recent ones with those before them.
+    fn put_by(&mut self) {
+        self.recents = 0;
+        let more = match self.more.take() {
+            Some(more) if !more.is_full() => self.more.insert(more),
+            before => self.more.insert(Box::new(More::behind(before))),
+        };
+        more.take(&self.recent);
+        if more.count as usize >= EXACT {
+            self.count_in_bins();
         }
-        if self.short.len().max(self.others.len()) >= EXACT {
+    }
+
+    #[cold]
+    fn add_far(&mut self, time_ns: i64) {
+        let rest = self.more.get_or_insert_default().rest.get_or_insert_default();
+        rest.far.push(time_ns);
+        if rest.far.len() >= EXACT {
             self.count_in_bins();
         }
     }
 
     #[cold]
     fn count_in_bins(&mut self) {
-        self.short.sort_unstable();
-        self.others.sort_unstable();
-        let negative = self.others.partition_point(|&time_ns| time_ns < 0);
-        let (below, above) = self.others.split_at(negative);
-        let new = || below.iter().copied().chain(self.short.iter().map(|&short| short.into())).chain(above.iter().copied());
-        let binned = self.binned.get_or_insert_default();
-        new().for_each(|time_ns| binned.sums.add(time_ns));
-        binned.bins = add_to_bins(&binned.bins, new().map(bin));
-        self.short.clear();
-        self.others = Vec::new();
+        let mut times_ns: Vec<i64> = self.put_by_samples().collect();
+        times_ns.sort_unstable();
+        let mut rest = self.more.take().and_then(|more| more.rest).unwrap_or_default();
+        let binned = rest.binned.get_or_insert_default();
+        times_ns.iter().for_each(|&time_ns| binned.sums.add(time_ns));
+        binned.bins = add_to_bins(&binned.bins, times_ns.into_iter().map(bin));
+        rest.far.clear();
+        self.more = Some(Box::new(More { rest: Some(rest), ..More::default() }));
+    }
+
+    fn binned(&self) -> Option<&Binned> {
+        self.more.as_ref()?.rest.as_ref()?.binned.as_ref()
+    }
+
+    /// Each sample that is kept by itself, but the recent ones.
+    fn put_by_samples(&self) -> impl Iterator<Item = i64> + '_ {
+        let all = std::iter::successors(self.more.as_deref(), |more| more.before.as_deref());
+        let rest = self.more.iter().flat_map(|more| &more.rest);
+        all.flat_map(More::here).chain(rest.flat_map(|rest| &rest.far).copied())
+    }
+
+    /// Each sample that is kept by itself.
+    fn each(&self) -> impl Iterator<Item = i64> + '_ {
+        self.recent.iter().take(self.recents.into()).map(|&recent| unpack(recent)).chain(self.put_by_samples())
     }
 }
 
-/// Puts a sample with others.
-fn push<T>(samples: &mut Vec<T>, sample: T) {
-    if samples.capacity() == 0 {
-        samples.reserve_exact(FEW);
+impl More {
+    /// Room behind those before.
+    fn behind(mut before: Option<Box<Self>>) -> Self {
+        let count = before.as_ref().map_or(0, |before| before.count);
+        let rest = before.as_mut().and_then(|before| before.rest.take());
+        Self { before, rest, count, samples: Default::default() }
     }
-    samples.push(sample);
+
+    const fn is_full(&self) -> bool {
+        self.count > 0 && (self.count as usize).is_multiple_of(TOGETHER)
+    }
+
+    /// Takes samples for which there is room.
+    fn take(&mut self, recent: &[Recent; RECENT]) {
+        let places = self.samples.iter_mut().skip(self.count as usize % TOGETHER);
+        places.zip(recent).for_each(|(place, sample)| *place = *sample);
+        self.count += RECENT as u32;
+    }
+
+    /// The samples that stand here.
+    fn here(&self) -> impl Iterator<Item = i64> + '_ {
+        let count = if self.is_full() { TOGETHER } else { self.count as usize % TOGETHER };
+        self.samples.iter().take(count).map(|&sample| unpack(sample))
+    }
 }
 
 /// Bins, in order, with the bins of more samples, in order, counted too.
@@ -188,7 +230,7 @@ pub fn sums(samples: &[&Samples]) -> Sums {
         if let Some(binned) = samples.binned() {
             sums.absorb(&binned.sums);
         }
-        samples.each(|time_ns| sums.add(time_ns));
+        samples.each().for_each(|time_ns| sums.add(time_ns));
     }
     sums
 }
@@ -201,7 +243,7 @@ pub fn quantiles(samples: &[&Samples], fractions: &[f64]) -> Vec<i64> {
     let bins = samples.iter().filter_map(|samples| samples.binned()).flat_map(|binned| &binned.bins);
     let mut sorted: Vec<(i64, u32)> = bins.map(|&(bin, count)| (middle(bin), count)).collect();
     let is_exact = sorted.is_empty();
-    samples.iter().for_each(|samples| samples.each(|time_ns| sorted.push((time_ns, 1))));
+    sorted.extend(samples.iter().flat_map(|samples| samples.each()).map(|time_ns| (time_ns, 1)));
     sorted.sort_unstable();
     let limit = |value: i64| value.clamp(min_ns, max_ns);
     let at = |rank: usize| if is_exact { sorted.get(rank).map(|(value, _)| *value) } else { in_bins(&sorted, rank).map(limit) };
@@ -213,7 +255,7 @@ impl Sums {
         self.count += 1;
         self.negative += u64::from(time_ns < 0);
         self.sum += i128::from(time_ns);
-        self.sum_of_squares += u128::from(time_ns.unsigned_abs()).pow(2);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(time_ns.unsigned_abs()).pow(2));
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
     }
@@ -222,7 +264,7 @@ impl Sums {
         self.count += other.count;
         self.negative += other.negative;
         self.sum += other.sum;
-        self.sum_of_squares += other.sum_of_squares;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -330,6 +372,16 @@ mod tests {
             let (time_ns, number) = (time_ns >> 1, bin(time_ns >> 1));
             prop_assert_eq!(number, bin(middle(number)));
             prop_assert!((middle(number) - time_ns).unsigned_abs() <= time_ns.unsigned_abs() / 2048);
+        }
+
+        #[test]
+        fn every_sample_counts_once(times in proptest::collection::vec(
+            prop_oneof![6 => 0i64..1_000_000, 1 => -1_000_000_000_000i64..0, 1 => any::<i64>().prop_map(|time| time >> 2)], 0..2500,
+        )) {
+            let sums = sums(&[&samples(&times)]);
+            let (min_ns, max_ns) = (times.iter().min(), times.iter().max());
+            prop_assert_eq!((times.len() as u64, times.iter().map(|&time| i128::from(time)).sum()), (sums.count, sums.sum));
+            prop_assert!(times.is_empty() || (min_ns, max_ns) == (Some(&sums.min_ns), Some(&sums.max_ns)));
         }
 
         #[test]

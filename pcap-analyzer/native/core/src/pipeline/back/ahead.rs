@@ -47,6 +47,9 @@ impl Back<'_> {
             black_box(conversation.pairing.touch_lists());
             black_box(session.map(|session| session.touch_lists(from)));
         }
+        for &(_, session, from, _) in talks.iter().flatten() {
+            black_box(session.map(|session| session.touch_samples(from)));
+        }
     }
 }
 

@@ -169,7 +169,7 @@ impl<'s> Back<'s> {
         let Some(mut linker) = self.linker.and_then(|linker| linker.lock().ok()) else { return };
         let events = linker.hand_in(self.part, &mut self.rooms.exchanges, until);
         drop(linker);
-        events.iter().for_each(|event| self.rooms.books.event(event));
+        events.iter().for_each(|event| self.rooms.books.event(event, Side::Server));
     }
 
     /// Whether a frame does not pass tshark's display filter. Its stream keeps its number.
@@ -299,7 +299,7 @@ impl<'s> Back<'s> {
         let is_again = stream.is_again(packet, from, header);
         let Some((timing, time_ns)) = stream.watch(packet, from, header) else { return is_again };
         if let Some(Known { session, .. }) = stream.known {
-            self.rooms.books.event(&Event::Sample { session, sample: stream.sample(timing, time_ns) });
+            self.rooms.books.event(&Event::Sample { session, sample: stream.sample(timing, time_ns) }, from);
         } else if timing == Timing::TcpHandshake {
             stream.handshake_ns = Some(time_ns);
         }
@@ -373,7 +373,7 @@ impl<'s> Back<'s> {
             books.of(session).into_iter().for_each(|session| session.before(from, &waiting));
         }
         if let Some(time_ns) = stream.handshake_ns {
-            books.event(&Event::Sample { session, sample: stream.sample(Timing::TcpHandshake, time_ns) });
+            books.event(&Event::Sample { session, sample: stream.sample(Timing::TcpHandshake, time_ns) }, Side::Client);
         }
     }
 
