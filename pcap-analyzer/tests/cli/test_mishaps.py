@@ -311,4 +311,7 @@ def test_captures_that_were_measured_with_other_options_are_told(tmp_path: Path)
         run("batch", OTHER, *words),
     ]
     assert [done.returncode for done in runs] == [0] * 4
-    assert ["1 of its other captures measured with other options" in done.stderr for done in runs] == [False, True, False, False]
+    one = "1 of its other captures was measured with other options (name this one too, to measure it again)"
+    assert [one in done.stderr for done in runs] == [False, True, False, False]
+    both = run("batch", CAPTURES / "a-hivemq-qos0.pcapng", *words, "--stop-after", "5")
+    assert "2 of its other captures were measured with other options (name these too, to measure them again)" in both.stderr

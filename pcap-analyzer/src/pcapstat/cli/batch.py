@@ -71,7 +71,8 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
                     complain(named(record.source, record.error))
         others = measured_otherwise(job, sources)
     if others:
-        complain(f"{output}: {others} of its other captures measured with other options (name these too, to measure them again)")
+        were, these, them = ("was", "this one", "it") if others == 1 else ("were", "these", "them")
+        complain(f"{output}: {others} of its other captures {were} measured with other options (name {these} too, to measure {them} again)")
     click.echo(
         f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
     )
