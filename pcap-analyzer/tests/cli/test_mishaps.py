@@ -23,10 +23,12 @@ from pcapstat.archive.folder import alone
 from pcapstat.archive.schedule import cluster, locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job, Record, done
+from pcapstat.crosscheck import without_secrets
 from pcapstat.errors import OutputError, ToolMissing
 
 SAMPLE = CAPTURES / "a-paho-qos0.pcapng"
 OTHER = CAPTURES / "a-paho-qos1.pcapng"
+CLOSED = CAPTURES / "a-paho-tls-qos1.pcapng"
 PROGRAM = [sys.executable, "-c", "from pcapstat.cli import main; main()"]
 TABLES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 
@@ -39,6 +41,11 @@ def run(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
 def rows_of(dataset: Path) -> dict[str, dict[str, str]]:
     """Return the rows of a dataset's table captures, by the captures' names."""
     return {Path(row["source"]).name: row for row in pcapstat.dataset(dataset).table("captures").to_table().to_pylist()}
+
+
+def protocols_of(dataset: Path) -> set[str]:
+    """Return the protocols of a dataset's sessions."""
+    return {row["protocol"] for row in pcapstat.dataset(dataset).table("sessions").to_table(columns=["protocol"]).to_pylist()}
 
 
 def content(dataset: Path) -> dict[str, bytes]:
@@ -229,14 +236,16 @@ def test_a_damaged_file_of_a_dataset_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_key_log_that_grew_is_used(tmp_path: Path) -> None:
-    """The option is the same, what it names is not."""
+    """The option is the same, what it names is not: the same command opens what it left closed, and then leaves it alone."""
     keys = tmp_path / "keys.log"
+    words = ["batch", without_secrets(CLOSED, tmp_path), "-O", tmp_path / "ds", "--keylog", keys]
     keys.write_text("")
-    source = CAPTURES / "a-paho-tls-qos1.pcapng"
-    job = Job(str(tmp_path / "ds"), TABLES, (("keylog", [str(keys)]),), None)
-    before = job.fingerprint
-    keys.write_bytes(source.with_suffix(".keys").read_bytes())
-    assert Job(job.dataset, job.tables, job.options, None).fingerprint != before
+    assert run(*words).returncode == 0
+    assert protocols_of(tmp_path / "ds") == {"tls"}
+    keys.write_bytes(CLOSED.with_suffix(".keys").read_bytes())
+    assert "1 captures: 1 complete, 0 unchanged\n" in run(*words).stderr
+    assert protocols_of(tmp_path / "ds") == {"mqtt"}
+    assert "1 captures: nothing to do, 1 unchanged\n" in run(*words).stderr
 
 
 def test_the_key_log_of_the_environment_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +264,22 @@ def test_tables_of_other_columns_are_made_again(tmp_path: Path, monkeypatch: pyt
     tables = dict(work.tables())
     monkeypatch.setattr(work, "tables", lambda: {name: table for name, table in tables.items() if name != "notes"})
     assert job_of(tmp_path).fingerprint != before
+
+
+def test_dask_workers_use_the_key_log_of_the_callers_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were started without it, and in another folder: rows and the engine's reason are those of a local run."""
+    from dask.distributed import LocalCluster
+
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    sources = listed([str(without_secrets(CLOSED, tmp_path))])
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
+        monkeypatch.chdir(CAPTURES)
+        monkeypatch.setenv("SSLKEYLOGFILE", CLOSED.with_suffix(".keys").name)
+        with cluster(local.scheduler_address) as client:
+            (record,) = on_dask(Job(str(tmp_path / "dask"), TABLES, (), None), sources, client)
+    assert (record.outcome, record.engine, record.engine_reason) == ("complete", "tshark", "SSLKEYLOGFILE names a key log")
+    list(locally(Job(str(tmp_path / "local"), TABLES, (), None), sources, 1))
+    assert content(tmp_path / "dask") == content(tmp_path / "local")
 
 
 def test_dask_workers_may_be_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
