@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 import pyarrow as pa
 import pytest
 from places import CAPTURES
@@ -293,6 +294,28 @@ def test_dask_workers_may_be_in_another_folder(tmp_path: Path, monkeypatch: pyte
         with cluster(local.scheduler_address) as client:
             (record,) = on_dask(job_of(tmp_path / "ds"), listed(["x.pcapng"]), client)
     assert (record.source, record.outcome) == ("x.pcapng", "complete")
+
+
+def test_a_cluster_without_workers_is_one_line_and_what_they_did_stays(tmp_path: Path) -> None:
+    """The last worker is gone for good: the run does not wait for ever, and the next one does the rest."""
+    from dask.distributed import LocalCluster
+
+    for number in range(2):
+        shutil.copy(SAMPLE, tmp_path / f"{number}.pcapng")
+    job, sources = job_of(tmp_path / "ds"), listed([str(tmp_path)])
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local,
+        cluster(local.scheduler_address) as client,
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+    ):
+        (first,) = on_dask(job, sources[:1], client)
+        local.scale(0)
+        begin_s = time.monotonic()
+        with pytest.raises(ToolMissing, match="no worker for 1 s") as told:
+            list(on_dask(job, sources, client))
+        assert time.monotonic() - begin_s < 20
+    assert str(told.value).count("\n") == 0
+    assert [done(job, source) for source in sources] == [first, None]
 
 
 @pytest.mark.parametrize(("raised", "expected"), [(RuntimeError("scheduler\ngone"), ToolMissing), (OutputError("full"), OutputError)])
