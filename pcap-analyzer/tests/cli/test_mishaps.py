@@ -197,6 +197,22 @@ def test_a_folder_that_cannot_be_opened_is_told(tmp_path: Path, monkeypatch: pyt
     assert lines[0].startswith(f"{tmp_path}/closed: Permission denied (")
 
 
+def test_what_an_archive_holds_by_several_names_is_told(tmp_path: Path) -> None:
+    """Links and copies count as captures of their own, as files do; every run says so. What failed has no figures."""
+    shutil.copy(SAMPLE, tmp_path / "a.pcapng")
+    (tmp_path / "b.pcapng").symlink_to("a.pcapng")
+    shutil.copy(OTHER, tmp_path / "c.pcapng")
+    for name in ("x.pcapng", "y.pcapng"):
+        (tmp_path / name).write_bytes(b"no capture")
+    words = ["batch", tmp_path, "-O", tmp_path / "ds", "--engine", "native"]
+    one = f"pcapstat: {tmp_path}/ds: {tmp_path}/b.pcapng has the content of {tmp_path}/a.pcapng: each counts ("
+    for _ in range(2):
+        assert [line[: len(one)] for line in run(*words).stderr.splitlines() if "has the content of" in line] == [one]
+    assert [row["outcome"] for row in rows_of(tmp_path / "ds").values()].count("complete") == 3
+    (tmp_path / "d.pcapng").hardlink_to(tmp_path / "c.pcapng")
+    assert "a.pcapng, and 1 more capture that of another: each counts (" in run(*words).stderr
+
+
 def test_links_that_lead_nowhere_or_in_a_circle_are_no_captures(tmp_path: Path) -> None:
     """Also where they are named, or found by a glob; a link to a capture is one, a pipe is none."""
     shutil.copy(SAMPLE, tmp_path / "real.pcapng")

@@ -140,6 +140,13 @@ def measured_otherwise(job: Job, sources: Iterable[Source]) -> int:
     return sum(record is None or record.job != job.fingerprint for record in map(recorded, others))
 
 
+def copies(records: Iterable[Record]) -> list[tuple[str, str]]:
+    """Return the captures with figures whose content another one has, a link or a copy, each with the first such one by name."""
+    firsts: dict[str, str] = {}
+    told = sorted((record.source, record.sha256) for record in records if record.outcome != "failed")
+    return [(source, firsts[sha256]) for source, sha256 in told if firsts.setdefault(sha256, source) != source]
+
+
 def is_worth_another(record: Record) -> bool:
     """Whether it may go better now: what failed for no fault of its own is tried again, what was read without tshark once that is there."""
     from pcapstat.capture import missing
