@@ -100,6 +100,14 @@ def test_both_ends_of_an_interval_are_shown_or_none(monkeypatch: pytest.MonkeyPa
     assert shown[59] == table.column_names
 
 
+@pytest.mark.parametrize(("width", "said"), [(6, "2 more columns ("), (10, "1 more column ("), (40, "")])
+def test_columns_that_do_not_fit_are_counted_below(width: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or several; a table that fits has no such line."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    told = written(pa.table({"one": [1], "two": [2], "three": [3]}), "table")
+    assert (told.partition("\n\n")[2][: len(said) or None]) == said
+
+
 def test_parquet_packs_every_column_whatever_its_parts_and_keeps_what_comes_late() -> None:
     """Paths are those of Parquet's specification of nested types (LogicalTypes.md); a column that begins empty may have values later."""
     point = pa.struct([("x", pa.int64()), ("y", pa.string())])

@@ -100,7 +100,7 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
 
 
 def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
-    """Write aligned columns, as many as the terminal is wide; the others are named below, to be chosen with --columns."""
+    """Write aligned columns, as many as the terminal is wide; a line below tells how many others there are."""
     import shutil
 
     stream = reader(table, columns)
@@ -115,8 +115,9 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     kept = fit(heads, widths, filled or list(range(len(heads))), width)
     for row in chain([heads], first, cells):
         write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
-    if len(kept) < len(heads):
-        write(file, f"\n{len(heads) - len(kept)} more columns: wider output, --columns or another --format shows them\n")
+    if more := len(heads) - len(kept):
+        # not every command that writes tables has --columns
+        write(file, f"\n{more} more column{'s'[more == 1 :]} (wider output, another --format or, where offered, --columns)\n")
 
 
 def fit(heads: list[str], widths: list[int], filled: list[int], width: int) -> list[int]:
