@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pcapstat import _native
-from pcapstat.engines import ENGINES, Choice, Secrets, Tshark, choose
+from pcapstat.engines import ENGINES, Choice, Secrets, Tshark, choose, environment_key_log
 from pcapstat.errors import PcapstatError, ToolMissing, UnreadableCapture, UsageError
 from pcapstat.metrics.sessions import Choices, Summary, summarize
 from pcapstat.schema import tables
@@ -276,7 +276,8 @@ def open(
     }
     lists = {"decode_as": decode_as, "keylog": keylog, "psk": psk, "rsa_key": rsa_key, "oscore": oscore}
     check(engine, options, lists)
-    secrets, words = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore)), tshark or Tshark()
+    secrets = Secrets(tuple(keylog), tuple(psk), tuple(rsa_key), tuple(oscore), environment_key_log())
+    words = tshark or Tshark()
     if engine == "native" and (secrets or words):
         raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
     return Capture(readable(several, name), options, engine, secrets, words, name)

@@ -133,6 +133,18 @@ def test_padding_of_records_is_told_from_data() -> None:
     assert [session.receiver for session in closed] == ["server", "client"]
 
 
+@pytest.mark.parametrize(("receiver", "expected"), [(None, 49), ("client", 50)])
+def test_a_session_of_closed_records_ends_at_the_last_message_of_the_receiver_that_is_named(receiver: str | None, expected: int) -> None:
+    """50 PUBLISH packets are wanted. PUBACKs are as long (trap 86): the client's fiftieth comes before the server's, as noted."""
+    path = CAPTURES / "a-paho-tls-qos1.pcapng"
+    capture = pcapstat.open(path, engine="native", payload_size=10, stop_after=50, receiver=receiver)
+    session = capture.summary().sessions[1]
+    notes = {row["note"] for row in capture.notes.rows() if row["session"] == 1}
+
+    assert (session.receiver, session.data_messages) == ("client", expected)
+    assert ("both-ways" in notes, "stopped" in notes) == (receiver is None, True)
+
+
 def test_a_run_of_non_notifications_may_hold_con_ones() -> None:
     """Trap 88: Californium confirms one of them; each kind is counted by itself, as tshark does."""
     path = CAPTURES / "a-californium-non.pcapng"

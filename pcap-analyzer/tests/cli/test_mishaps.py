@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 import pyarrow as pa
 import pytest
 from places import CAPTURES
@@ -23,10 +24,12 @@ from pcapstat.archive.folder import alone
 from pcapstat.archive.schedule import cluster, locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job, Record, done
+from pcapstat.crosscheck import without_secrets
 from pcapstat.errors import OutputError, ToolMissing
 
 SAMPLE = CAPTURES / "a-paho-qos0.pcapng"
 OTHER = CAPTURES / "a-paho-qos1.pcapng"
+CLOSED = CAPTURES / "a-paho-tls-qos1.pcapng"
 PROGRAM = [sys.executable, "-c", "from pcapstat.cli import main; main()"]
 TABLES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 
@@ -39,6 +42,11 @@ def run(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
 def rows_of(dataset: Path) -> dict[str, dict[str, str]]:
     """Return the rows of a dataset's table captures, by the captures' names."""
     return {Path(row["source"]).name: row for row in pcapstat.dataset(dataset).table("captures").to_table().to_pylist()}
+
+
+def protocols_of(dataset: Path) -> set[str]:
+    """Return the protocols of a dataset's sessions."""
+    return {row["protocol"] for row in pcapstat.dataset(dataset).table("sessions").to_table(columns=["protocol"]).to_pylist()}
 
 
 def content(dataset: Path) -> dict[str, bytes]:
@@ -189,6 +197,22 @@ def test_a_folder_that_cannot_be_opened_is_told(tmp_path: Path, monkeypatch: pyt
     assert lines[0].startswith(f"{tmp_path}/closed: Permission denied (")
 
 
+def test_what_an_archive_holds_by_several_names_is_told(tmp_path: Path) -> None:
+    """Links and copies count as captures of their own, as files do; every run says so. What failed has no figures."""
+    shutil.copy(SAMPLE, tmp_path / "a.pcapng")
+    (tmp_path / "b.pcapng").symlink_to("a.pcapng")
+    shutil.copy(OTHER, tmp_path / "c.pcapng")
+    for name in ("x.pcapng", "y.pcapng"):
+        (tmp_path / name).write_bytes(b"no capture")
+    words = ["batch", tmp_path, "-O", tmp_path / "ds", "--engine", "native"]
+    one = f"pcapstat: {tmp_path}/ds: {tmp_path}/b.pcapng has the content of {tmp_path}/a.pcapng: each counts ("
+    for _ in range(2):
+        assert [line[: len(one)] for line in run(*words).stderr.splitlines() if "has the content of" in line] == [one]
+    assert [row["outcome"] for row in rows_of(tmp_path / "ds").values()].count("complete") == 3
+    (tmp_path / "d.pcapng").hardlink_to(tmp_path / "c.pcapng")
+    assert "a.pcapng, and 1 more capture that of another: each counts (" in run(*words).stderr
+
+
 def test_links_that_lead_nowhere_or_in_a_circle_are_no_captures(tmp_path: Path) -> None:
     """Also where they are named, or found by a glob; a link to a capture is one, a pipe is none."""
     shutil.copy(SAMPLE, tmp_path / "real.pcapng")
@@ -229,14 +253,16 @@ def test_a_damaged_file_of_a_dataset_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_key_log_that_grew_is_used(tmp_path: Path) -> None:
-    """The option is the same, what it names is not."""
+    """The option is the same, what it names is not: the same command opens what it left closed, and then leaves it alone."""
     keys = tmp_path / "keys.log"
+    words = ["batch", without_secrets(CLOSED, tmp_path), "-O", tmp_path / "ds", "--keylog", keys]
     keys.write_text("")
-    source = CAPTURES / "a-paho-tls-qos1.pcapng"
-    job = Job(str(tmp_path / "ds"), TABLES, (("keylog", [str(keys)]),), None)
-    before = job.fingerprint
-    keys.write_bytes(source.with_suffix(".keys").read_bytes())
-    assert Job(job.dataset, job.tables, job.options, None).fingerprint != before
+    assert run(*words).returncode == 0
+    assert protocols_of(tmp_path / "ds") == {"tls"}
+    keys.write_bytes(CLOSED.with_suffix(".keys").read_bytes())
+    assert "1 captures: 1 complete, 0 unchanged\n" in run(*words).stderr
+    assert protocols_of(tmp_path / "ds") == {"mqtt"}
+    assert "1 captures: nothing to do, 1 unchanged\n" in run(*words).stderr
 
 
 def test_the_key_log_of_the_environment_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +283,22 @@ def test_tables_of_other_columns_are_made_again(tmp_path: Path, monkeypatch: pyt
     assert job_of(tmp_path).fingerprint != before
 
 
+def test_dask_workers_use_the_key_log_of_the_callers_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were started without it, and in another folder: rows and the engine's reason are those of a local run."""
+    from dask.distributed import LocalCluster
+
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    sources = listed([str(without_secrets(CLOSED, tmp_path))])
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
+        monkeypatch.chdir(CAPTURES)
+        monkeypatch.setenv("SSLKEYLOGFILE", CLOSED.with_suffix(".keys").name)
+        with cluster(local.scheduler_address) as client:
+            (record,) = on_dask(Job(str(tmp_path / "dask"), TABLES, (), None), sources, client)
+    assert (record.outcome, record.engine, record.engine_reason) == ("complete", "tshark", "SSLKEYLOGFILE names a key log")
+    list(locally(Job(str(tmp_path / "local"), TABLES, (), None), sources, 1))
+    assert content(tmp_path / "dask") == content(tmp_path / "local")
+
+
 def test_dask_workers_may_be_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Captures are named as the user sees them, from where the command runs."""
     from dask.distributed import LocalCluster
@@ -268,6 +310,28 @@ def test_dask_workers_may_be_in_another_folder(tmp_path: Path, monkeypatch: pyte
         with cluster(local.scheduler_address) as client:
             (record,) = on_dask(job_of(tmp_path / "ds"), listed(["x.pcapng"]), client)
     assert (record.source, record.outcome) == ("x.pcapng", "complete")
+
+
+def test_a_cluster_without_workers_is_one_line_and_what_they_did_stays(tmp_path: Path) -> None:
+    """The last worker is gone for good: the run does not wait for ever, and the next one does the rest."""
+    from dask.distributed import LocalCluster
+
+    for number in range(2):
+        shutil.copy(SAMPLE, tmp_path / f"{number}.pcapng")
+    job, sources = job_of(tmp_path / "ds"), listed([str(tmp_path)])
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local,
+        cluster(local.scheduler_address) as client,
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+    ):
+        (first,) = on_dask(job, sources[:1], client)
+        local.scale(0)
+        begin_s = time.monotonic()
+        with pytest.raises(ToolMissing, match="no worker for 1 s") as told:
+            list(on_dask(job, sources, client))
+        assert time.monotonic() - begin_s < 20
+    assert str(told.value).count("\n") == 0
+    assert [done(job, source) for source in sources] == [first, None]
 
 
 @pytest.mark.parametrize(("raised", "expected"), [(RuntimeError("scheduler\ngone"), ToolMissing), (OutputError("full"), OutputError)])
@@ -311,4 +375,7 @@ def test_captures_that_were_measured_with_other_options_are_told(tmp_path: Path)
         run("batch", OTHER, *words),
     ]
     assert [done.returncode for done in runs] == [0] * 4
-    assert ["1 of its other captures measured with other options" in done.stderr for done in runs] == [False, True, False, False]
+    one = "1 of its other captures was measured with other options (name this one too, to measure it again)"
+    assert [one in done.stderr for done in runs] == [False, True, False, False]
+    both = run("batch", CAPTURES / "a-hivemq-qos0.pcapng", *words, "--stop-after", "5")
+    assert "2 of its other captures were measured with other options (name these too, to measure them again)" in both.stderr

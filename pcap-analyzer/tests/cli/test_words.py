@@ -156,6 +156,27 @@ def test_secrets_are_embedded_as_every_command_writes(output: str, tmp_path: Pat
     assert list(tmp_path.iterdir()) == [capture]
 
 
+def test_secrets_in_a_capture_that_is_cut_short_are_embedded_and_the_cut_is_told(tmp_path: Path) -> None:
+    """The copy holds the frames before the cut; the line is that of `summarize`, and so is the exit code."""
+    cut, target = tmp_path / "cut.pcapng", tmp_path / "whole.pcapng"
+    cut.write_bytes(SAMPLE.read_bytes()[:-100])
+    done = run("secrets", "embed", cut, "--keylog", CAPTURES / "a-paho-tls-qos1.keys", "-O", target)
+    assert (done.returncode, done.stderr) == (4, run("summarize", cut).stderr)
+    assert done.stderr.startswith(f"pcapstat: {cut}: after frame 630: ".encode())
+    frames = subprocess.run(["capinfos", "-Mcr", "-T", target], capture_output=True, check=True).stdout.split()[-1]
+    assert frames == b"630"
+
+
+def test_secrets_are_embedded_in_what_comes_through_a_pipe() -> None:
+    """The copy is that of the file: nothing is read of a pipe that its reader then lacks."""
+    keys = str(CAPTURES / "a-paho-tls-qos1.keys")
+    copies = []
+    for name in (str(SAMPLE), f"<(cat '{SAMPLE}')", f"- < '{SAMPLE}'"):
+        command = f"'{sys.executable}' -m pcapstat secrets embed --keylog '{keys}' -O - {name}"
+        copies.append(subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout)
+    assert copies[1:] == copies[:1] * 2
+
+
 def test_what_is_no_path_or_table_is_told_in_python_too() -> None:
     """As UsageError, before anything is read; a file object is no path, though its lines are texts."""
     with SAMPLE.open("rb") as file:

@@ -87,6 +87,27 @@ def test_what_steers_a_terminal_is_escaped() -> None:
     assert visible("a\x1b[31mä\x9b\u202e") == r"a\x1b[31mä\x9b\u202e"
 
 
+def test_both_ends_of_an_interval_are_shown_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At whatever width; what comes behind an interval that does not fit, and does, is shown."""
+    table = pa.table({"mean": [490.8], "ci_low": [469.1], "ci_high": [512.4], "boot_low": [480.7], "boot_high": [496.1], "rank": [1]})
+    shown = {}
+    for width in range(6, 60):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown[width] = written(table, "table").split("\n")[0].split()
+    assert shown[20] == ["mean", "rank"]
+    assert [width for width, heads in shown.items() if ("ci_low" in heads) != ("ci_high" in heads)] == []
+    assert [width for width, heads in shown.items() if ("boot_low" in heads) != ("boot_high" in heads)] == []
+    assert shown[59] == table.column_names
+
+
+@pytest.mark.parametrize(("width", "said"), [(6, "2 more columns ("), (10, "1 more column ("), (40, "")])
+def test_columns_that_do_not_fit_are_counted_below(width: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or several; a table that fits has no such line."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    told = written(pa.table({"one": [1], "two": [2], "three": [3]}), "table")
+    assert (told.partition("\n\n")[2][: len(said) or None]) == said
+
+
 def test_parquet_packs_every_column_whatever_its_parts_and_keeps_what_comes_late() -> None:
     """Paths are those of Parquet's specification of nested types (LogicalTypes.md); a column that begins empty may have values later."""
     point = pa.struct([("x", pa.int64()), ("y", pa.string())])

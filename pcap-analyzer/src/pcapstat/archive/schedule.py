@@ -11,6 +11,7 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -27,6 +28,10 @@ HANDFUL = 8
 """Captures that a process of this machine is given at a time, where there are many."""
 RETRIES = 3
 """How often Dask gives a capture to another worker when its own dies."""
+DESERTED = "distributed.scheduler.no-workers-timeout"
+"""Dask's setting of how long work waits where there is no worker; without it, as Dask comes, it would wait for ever."""
+DESERTED_S = 60
+STEP_S = 0.2
 
 
 class Progress:
@@ -133,14 +138,31 @@ def cluster(address: str) -> Iterator[Any]:
 
 def on_dask(job: Job, sources: Sequence[Source], client: Any) -> Iterator[Record]:
     """Work on a Dask cluster whose workers see the same files. Raises OutputError, and ToolMissing where the cluster fails."""
-    distributed: Any = importlib.import_module("dask.distributed")
     progress = Progress(job, functools.partial(client.submit, pure=False, retries=RETRIES))
     futures = progress.hand_out(sources, len(client.ncores()), 1)
     try:
-        yield from chain.from_iterable(map(progress.records, distributed.as_completed(futures)))
+        yield from chain.from_iterable(map(progress.records, ended(futures, client)))
     except PcapstatError:
         raise
     except Exception as error:
         # Dask's own errors have no class in common
         told = f"Dask: {type(error).__name__}: {' '.join(str(error).split())}"
         raise ToolMissing(f"{told} (look at the cluster, then run the same command again: what is complete stays)") from None
+
+
+def ended(futures: Sequence[Any], client: Any) -> Iterator[Any]:
+    """Return a cluster's futures as they end. Raises ToolMissing where it has had no worker for too long."""
+    dask: Any = importlib.import_module("dask")
+    distributed: Any = importlib.import_module("dask.distributed")
+    patience_s = dask.utils.parse_timedelta(dask.config.get(DESERTED, None) or DESERTED_S)
+    waiting = distributed.as_completed(futures)
+    seen_s = time.monotonic()
+    while not waiting.is_empty():
+        some = waiting.next_batch(block=False)
+        yield from some
+        if some or client.ncores():
+            seen_s = time.monotonic()
+        elif time.monotonic() - seen_s > patience_s:
+            raise ToolMissing(f"Dask: no worker for {patience_s:.0f} s (start one with dask worker, then run the same command again)")
+        if not some:
+            time.sleep(STEP_S)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -46,15 +46,23 @@ class Job:
     labels: str | None
     split_bytes: int = 0
     """Captures larger than this are shared among workers; 0 for none. Rows do not depend on it."""
+    environment: str = field(default_factory=environment_key_log)
+    """The key log that SSLKEYLOGFILE names where the command runs: workers have environments of their own."""
+
+    def opened(self, path: str | Path, name: str | None = None) -> Capture:
+        """Open a capture by these options. Raises UsageError where one of them cannot be."""
+        from pcapstat.capture import open as open_capture
+
+        capture = open_capture(path, name=name, **dict(self.options))
+        return replace(capture, secrets=capture.secrets._replace(environment=self.environment))
 
     def check(self) -> None:
         """Raise UsageError where no capture could be measured by these options: before any is touched."""
         from pcapstat.archive.labelling import check_names
-        from pcapstat.capture import open as open_capture
         from pcapstat.engines.tshark import key_log
         from pcapstat.labels import compiled
 
-        capture = open_capture("-", **dict(self.options))
+        capture = self.opened("-")
         if capture.wanted_engine != "native":
             for path in capture.secrets.keylog:
                 key_log(path)
@@ -66,9 +74,8 @@ class Job:
     @property
     def key_logs(self) -> list[str]:
         """The key logs that are used: those of the user, and that of the environment."""
-        options = dict(self.options)
-        named = environment_key_log()
-        return [] if options.get("engine") == "native" else [*options.get("keylog", ()), *([named] if named else [])]
+        capture = self.opened("-")
+        return [] if capture.wanted_engine == "native" else capture.secrets.key_logs
 
     @cached_property
     def fingerprint(self) -> str:
@@ -131,6 +138,13 @@ def measured_otherwise(job: Job, sources: Iterable[Source]) -> int:
     ours = {record_name(source) for source in sources}
     others = (path for path in (Path(job.dataset) / RECORDS).glob("*.json") if f"{RECORDS}/{path.name}" not in ours)
     return sum(record is None or record.job != job.fingerprint for record in map(recorded, others))
+
+
+def copies(records: Iterable[Record]) -> list[tuple[str, str]]:
+    """Return the captures with figures whose content another one has, a link or a copy, each with the first such one by name."""
+    firsts: dict[str, str] = {}
+    told = sorted((record.source, record.sha256) for record in records if record.outcome != "failed")
+    return [(source, firsts[sha256]) for source, sha256 in told if firsts.setdefault(sha256, source) != source]
 
 
 def is_worth_another(record: Record) -> bool:
@@ -260,7 +274,6 @@ def has_changed(source: Source, parts: Sequence[Part]) -> bool:
 def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
     """Write a share of a capture's tables, and tell what went wrong with the capture. Raises OutputError."""
     from pcapstat.archive.labelling import commented, labels_of
-    from pcapstat.capture import open as open_capture
 
     labels: dict[str, str] = {}
     files: list[str] = []
@@ -272,7 +285,7 @@ def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
         path = source.fetch(folder)
         sha256 = digest(path)
         labels = labels_of(source, path, job.labels)
-        capture = open_capture(path, name=source.name, **dict(job.options))
+        capture = job.opened(path, source.name)
         engine, is_passing = capture.engine, is_makeshift(capture)
         sums = capture.sums()
         labels = commented(sums.captures) | labels

@@ -13,7 +13,7 @@ import click
 
 from pcapstat import errors
 from pcapstat.cli.options import CAPTURE
-from pcapstat.cli.output import complain
+from pcapstat.cli.output import complain, counted
 
 TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 """Names of archive.TABLES that are written on demand; a test compares the two."""
@@ -43,7 +43,7 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     from pcapstat.archive.folder import alone
     from pcapstat.archive.schedule import cluster, locally, on_dask
     from pcapstat.archive.sources import listed, named
-    from pcapstat.archive.work import Job, done, measured_otherwise
+    from pcapstat.archive.work import Job, copies, done, measured_otherwise
 
     workers, scheduler, split = (options.pop(name) for name in ("workers", "scheduler", "split"))
     wanted = tuple(name.strip() for name in tables.split(","))
@@ -62,16 +62,23 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     with cluster(scheduler) if scheduler else contextlib.nullcontext() as client, alone(Path(job.dataset)):
         known = {source: done(job, source) if resume else None for source in sources}
         todo = [source for source, record in known.items() if record is None]
-        unchanged = Counter(record.outcome for record in known.values() if record is not None)
+        there = [record for record in known.values() if record is not None]
+        unchanged = Counter(record.outcome for record in there)
         records = on_dask(job, todo, client) if client else locally(job, todo, workers)
         with click.progressbar(records, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
             for record in bar:
+                there.append(record)
                 outcomes[record.outcome] += 1
                 if record.error:
                     complain(named(record.source, record.error))
         others = measured_otherwise(job, sources)
     if others:
-        complain(f"{output}: {others} of its other captures measured with other options (name these too, to measure them again)")
+        were, these, them = ("was", "this one", "it") if others == 1 else ("were", "these", "them")
+        complain(f"{output}: {others} of its other captures {were} measured with other options (name {these} too, to measure {them} again)")
+    if twice := copies(there):
+        name, first = twice[0]
+        more = f", and {counted(len(twice) - 1, 'more capture')} that of another" if twice[1:] else ""
+        complain(f"{output}: {name} has the content of {first}{more}: each counts (leave out what is to count once)")
     click.echo(
         f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
     )

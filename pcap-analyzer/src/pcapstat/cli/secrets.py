@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pcapstat.cli.options import CAPTURE
+from pcapstat.cli.options import CAPTURE, leave
 from pcapstat.cli.output import destination
 
 
@@ -20,12 +20,13 @@ def command() -> None:
 @click.argument("capture", type=CAPTURE, metavar="FILE")
 @click.option("--keylog", multiple=True, required=True, type=click.Path(), metavar="FILE", help="TLS key log (NSS format).")
 @click.option("-O", "--output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The new capture, pcapng.")
-def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> None:
-    """Write a copy of FILE with the key logs embedded."""
+def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> int:
+    """Write a copy of FILE with the key logs embedded; of a capture that is cut short or damaged what is there (exit code 4)."""
     from pcapstat.secrets import embed
 
     with destination(output) as file:
-        embed(capture, keylog, file)
+        damage = embed(capture, keylog, file)
+    return leave(damage)
 
 
 @command.command("extract")

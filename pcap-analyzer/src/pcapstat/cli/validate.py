@@ -10,7 +10,7 @@ import click
 
 from pcapstat import __version__, errors
 from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, named, writing
-from pcapstat.cli.output import destination
+from pcapstat.cli.output import counted, destination
 from pcapstat.cli.several import Several
 
 REPORTS = ("sarif", "junit")
@@ -61,11 +61,6 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
         ", ".join([counted(len(rows), "violation") + (f" of {counted(broken, 'rule')}" if broken else ""), tried_of(seen)]), err=True
     )
     return several.leave(has_failed=any(row["severity"] in FAIL_ON[fail_on] for row in rows))
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{count} {noun}{'s'[count == 1 :]}"
 
 
 def tried_of(seen: set[str]) -> str:

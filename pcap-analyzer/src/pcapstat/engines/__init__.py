@@ -15,16 +15,25 @@ ENGINES = {
 
 
 class Secrets(NamedTuple):
-    """What the user has to open encrypted content: key log files, pre-shared keys (hex), RSA key files, OSCORE contexts."""
+    """What the user has to open encrypted content: key log files, pre-shared keys (hex), RSA key files, OSCORE contexts.
+
+    `environment` is the path that SSLKEYLOGFILE names where the user is, which may be another process, or machine, than reads the capture.
+    """
 
     keylog: tuple[str, ...] = ()
     psk: tuple[str, ...] = ()
     rsa_key: tuple[str, ...] = ()
     oscore: tuple[str, ...] = ()
+    environment: str = ""
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether the user has given any."""
         return any((self.keylog, self.psk, self.rsa_key, self.oscore))
+
+    @property
+    def key_logs(self) -> list[str]:
+        """The key logs that are there, that of the environment once a program has written to it."""
+        return [*self.keylog, *filter(os.path.isfile, [self.environment])]
 
 
 class Tshark(NamedTuple):
@@ -77,15 +86,15 @@ def reason_for_tshark(paths: Sequence[str], secrets: Secrets, words: Tshark) -> 
         return "secrets are given"
     if words:
         return "options for tshark are given"
-    if environment_key_log():
+    if secrets.key_logs:
         return "SSLKEYLOGFILE names a key log"
     return EMBEDDED if any(has_secrets(path) for path in paths if not is_read_once(path)) else None
 
 
-def environment_key_log() -> str | None:
-    """Return the key log that the environment names, once a program has written to it."""
+def environment_key_log() -> str:
+    """Return the path of the key log that the environment names, for whatever folder; empty where it names none."""
     path = os.environ.get("SSLKEYLOGFILE", "")
-    return path if os.path.isfile(path) else None
+    return path and os.path.abspath(path)
 
 
 def has_secrets(path: str) -> bool:

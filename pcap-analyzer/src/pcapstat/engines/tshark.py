@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pcapstat import _native, wireshark
-from pcapstat.engines import Secrets, Tshark, environment_key_log
+from pcapstat.engines import Secrets, Tshark
 from pcapstat.errors import ToolMissing, UnreadableCapture, UsageError
 from pcapstat.spool import is_read_once, keep
 
@@ -135,8 +135,7 @@ def opening(secrets: Secrets, folder: Path) -> list[str]:
     preferences = [preference for identity in map(psk, secrets.psk) for preference in (f"tls.psk:{identity}", f"dtls.psk:{identity}")]
     preferences += [f'uat:rsa_keys:"{rsa_key(key)}",""' for key in secrets.rsa_key]
     preferences += [oscore_context(context) for context in secrets.oscore]
-    logs = [*secrets.keylog, *filter(None, [environment_key_log()])]
-    lines = [line for log in logs for line in key_log(log)]
+    lines = [line for log in secrets.key_logs for line in key_log(log)]
     for line in lines:
         preferences += from_line(line)
     if lines:

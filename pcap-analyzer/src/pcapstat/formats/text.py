@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import add
 from typing import IO, Any
 
@@ -15,6 +15,8 @@ ROWS = 1 << 10
 """Rows that are held as text at a time."""
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters (ISO/IEC 6429: C0, DEL, C1), separators of lines and paragraphs, and Bidi_Control characters (Unicode, UAX #9)."""
+END = re.compile(r"_(low|high)$")
+"""What the names of an interval's two columns end with."""
 
 
 def rows(stream: Any, as_text: Callable[[Any], str]) -> Iterator[tuple[str, ...]]:
@@ -98,7 +100,7 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
 
 
 def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
-    """Write aligned columns, as many as the terminal is wide; the others are named below, to be chosen with --columns."""
+    """Write aligned columns, as many as the terminal is wide; a line below tells how many others there are."""
     import shutil
 
     stream = reader(table, columns)
@@ -109,21 +111,25 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     first = list(islice(cells, BATCH_ROWS))
     widths = [max([len(head), *(len(row[at]) for row in first)]) for at, head in enumerate(heads)]
     is_filled = [bool(columns) or any(row[at] for row in first) for at in range(len(heads))]
-    kept = fit(widths, is_filled if any(is_filled) else [True] * len(heads), width)
+    filled = [at for at in range(len(heads)) if is_filled[at]]
+    kept = fit(heads, widths, filled or list(range(len(heads))), width)
     for row in chain([heads], first, cells):
         write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
-    if len(kept) < len(heads):
-        write(file, f"\n{len(heads) - len(kept)} more columns: wider output, --columns or another --format shows them\n")
+    if more := len(heads) - len(kept):
+        # not every command that writes tables has --columns
+        write(file, f"\n{more} more column{'s'[more == 1 :]} (wider output, another --format or, where offered, --columns)\n")
 
 
-def fit(widths: list[int], is_filled: list[bool], width: int) -> list[int]:
-    """Choose the columns that fit: those that hold something, from the left."""
+def fit(heads: list[str], widths: list[int], filled: list[int], width: int) -> list[int]:
+    """Choose the columns that fit: those that hold something, from the left; of an interval both ends or none."""
     kept: list[int] = []
     used = 0
-    for at, size in enumerate(widths):
-        if is_filled[at] and (not kept or used + size + MARGIN <= width):
-            kept.append(at)
-            used += size + MARGIN
+    for _, ends in groupby(filled, lambda at: END.sub("", heads[at])):
+        together = list(ends)
+        size = sum(widths[at] + MARGIN for at in together)
+        if not kept or used + size <= width:
+            kept += together
+            used += size
     return kept
 
 

@@ -18,13 +18,16 @@ PALETTE = "colorblind"
 
 
 def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of a table of several captures, with the capture's name and seconds since its first row in `time_s`."""
+    """Return columns of a table of several captures, with the capture's name, seconds since its first row, and its `payload_size`.
+
+    That is what the user tells of the data messages in closed records: it is in no column.
+    """
     import pandas as pd
 
     frames = []
     for capture, name in zip(captures, names(captures), strict=True):
         frame = capture.table(table).to_arrow().select(list(columns)).to_pandas()
-        frame["capture"] = name
+        frame["capture"], frame["payload_size"] = name, capture.options.get("payload_size") or 0
         if "time_ns" in columns:
             frame["time_s"] = (frame["time_ns"] - frame["time_ns"].min()) / 1e9
         frames.append(frame)

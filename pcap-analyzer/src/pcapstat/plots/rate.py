@@ -32,9 +32,7 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
     rows = rows[rows["is_data"]]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
-    # what a closed record holds is in no column: its size is told by the user
-    told = {name: capture.options.get("payload_size") or 0 for name, capture in zip(base.names(captures), captures, strict=True)}
-    rows["payload_bytes"] = rows["payload_bytes"].where(rows["payload_bytes"] > 0, rows["capture"].map(told))
+    rows["payload_bytes"] = rows["payload_bytes"].where(rows["payload_bytes"] > 0, rows["payload_size"])
     rows["receiver"] = rows["destination_address"] + ":" + rows["destination_port"].astype(str)
     largest = rows.groupby(["capture", "receiver"]).size().nlargest(LARGEST)
     bins = min(max(int(largest.max()) // PER_BIN, LEAST_BINS), MOST_BINS)
