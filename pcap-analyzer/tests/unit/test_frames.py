@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from against_standards.building import ACK, CON, CONTENT, GET, NON, POST, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
-from scapy.layers.inet import GRE, ICMP, IP, UDP
+from scapy.layers.inet import GRE, ICMP, IP, UDP, fragment
 from scapy.layers.l2 import ARP, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Raw
@@ -151,6 +151,15 @@ def test_segments_that_the_card_was_to_cut_are_noted(client: str, noted: bool, t
 
     assert [row["payload_bytes"] for row in rows(capture)] == [0, 0, 4000]
     assert ("huge-segment" in notes(capture)) == noted
+
+
+def test_a_segment_in_ip_fragments_is_as_it_was_on_the_wire(tmp_path: Path) -> None:
+    """RFC 791 §3.2: 20 + 3,006 bytes in three fragments of up to 1,500; no header more was on the wire, so no segment is huge."""
+    frames = packets([(C, connect_311()), (S, connack_311()), (C, mqtt(3, text("t") + b"z" * 3000))], "tcp", 1883)
+    capture = pcap(tmp_path / "x.pcap", *map(bytes, [*frames[:-1], *fragment(frames[-1], fragsize=1480)]))
+
+    assert split(capture)[-1] == (3 * (14 + IP_BYTES) + 20 + 3006, 3 * 14, 0, 3 * IP_BYTES, 20, 3006)
+    assert "huge-segment" not in notes(capture)
 
 
 def test_a_length_that_lies_is_capped(tmp_path: Path) -> None:

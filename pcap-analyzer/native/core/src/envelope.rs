@@ -344,7 +344,8 @@ impl<'n> Context<'n> {
         if let Some(claimed) = opened.claimed_bytes {
             self.note_lie(name, claimed, ip.rest.wire_bytes);
         }
-        if self.is_ethernet && ip.protocol == TCP && ip.header_bytes + ip.rest.wire_bytes > ETHERNET_MTU {
+        let is_one_frame = self.account.earlier.is_empty(); // what IP fragmented is on the wire as captured
+        if self.is_ethernet && is_one_frame && ip.protocol == TCP && ip.header_bytes + ip.rest.wire_bytes > ETHERNET_MTU {
             self.note_huge(ip);
         }
         self.account.transport += i64::from(opened.header_bytes);
