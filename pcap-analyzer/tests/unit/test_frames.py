@@ -18,6 +18,7 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 import pcapstat
+from pcapstat import crosscheck
 from pcapstat.metrics.sessions import Choices
 from unit.test_pcapng import SECTION, block
 
@@ -330,6 +331,17 @@ def test_outer_headers_of_a_tunnel_are_ip_bytes(tmp_path: Path) -> None:
     assert rows(tmp_path / "vxlan.pcap") == []
     [listed] = pcapstat.open(tmp_path / "vxlan.pcap").summary().unmatched_ports
     assert (listed["port"], listed["packets"]) == (4789, 1)
+
+
+def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Path) -> None:
+    """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
+    [inner] = built(SAID[:1])
+    header = struct.pack(">BBHII", 17, 4, 0, 1, 1) + bytes(12)
+    whole = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw(header + bytes(inner[UDP]))
+    capture = pcap(tmp_path / "x.pcap", *map(bytes, fragment(whole, fragsize=24)))
+
+    assert split(capture) == [(2 * 34 + 24 + UDP_BYTES + GET_BYTES, 28, 0, 2 * IP_BYTES + 24, UDP_BYTES, GET_BYTES)]
+    assert not list(crosscheck.differences(pcapstat.open(capture)))
 
 
 @pytest.mark.parametrize("cut", [0, 10])

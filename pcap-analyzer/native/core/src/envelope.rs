@@ -241,7 +241,7 @@ impl Opener {
     /// A fragment; with the last one missing, the datagram. Those of protocols that are not opened are not kept.
     fn fragment(&mut self, ip: &Ip<'_>, fragment: network::Fragment, context: &mut Context<'_>) -> Found {
         let is_v4 = matches!(ip.source, Address::V4(_));
-        if is_v4 && !matches!(ip.protocol, TCP | UDP | IPV4 | IPV6 | GRE) {
+        if is_v4 && !matches!(ip.protocol, TCP | UDP | IPV4 | IPV6 | GRE | AUTHENTICATION) {
             return Found::Other(network::protocol_name(ip.protocol));
         }
         let identification = fragment.identification;
