@@ -333,6 +333,18 @@ def test_outer_headers_of_a_tunnel_are_ip_bytes(tmp_path: Path) -> None:
     assert (listed["port"], listed["packets"]) == (4789, 1)
 
 
+@pytest.mark.parametrize(("kind", "header_bytes"), [("gre", 20 + 4 + 4), ("ip", 20 + 4)])
+def test_labels_in_a_tunnel_are_ip_bytes(kind: str, header_bytes: int, tmp_path: Path) -> None:
+    """RFC 4023 §3, §4: an MPLS label (4 bytes) stands behind the IP header (protocol 137) or behind GRE (type 0x8847); tshark agrees."""
+    [inner] = built(SAID[:1])
+    label = bytes.fromhex("00005140") + bytes(inner[IP])
+    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=47 if kind == "gre" else 137)
+    capture = pcap(tmp_path / "x.pcap", bytes(outer / (GRE(proto=0x8847) / label if kind == "gre" else Raw(label))))
+
+    assert split(capture) == [(49 + header_bytes, 14, 0, IP_BYTES + header_bytes, UDP_BYTES, GET_BYTES)]
+    assert not list(crosscheck.differences(pcapstat.open(capture)))
+
+
 def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Path) -> None:
     """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
     [inner] = built(SAID[:1])
