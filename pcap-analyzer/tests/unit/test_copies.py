@@ -121,6 +121,42 @@ def test_fragments_captured_twice_make_one_message(tmp_path: Path, order: str) -
     assert not notes(capture) & {"fragment-missing", "fragment-overlap"}
 
 
+@pytest.mark.parametrize(("port", "times"), [(5683, 2), (9999, 1)])
+def test_fragments_of_a_datagram_without_a_message_are_as_many_frames(tmp_path: Path, port: int, times: int) -> None:
+    """RFC 791 §3.2: 98 bytes in fragments of 48 are three frames, whether the datagram is a copy or of a port that nobody knows."""
+    data = coap(NON, GET, 1, b"t", [(11, b"r" * 12)], b"z" * 71) if port == 5683 else b"\xee" * 90
+    pieces = fragment(Ether() / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=port) / data, fragsize=48)
+    capture = written(tmp_path / "fragments.pcap", [(10 * number * US, piece) for number, piece in enumerate(pieces * times)])
+
+    bytes_of_all = sum(len(piece) for piece in pieces)
+    if times == 2:
+        assert (session(capture)["control_frames"], session(capture)["captured_twice"]) == (3, 1)
+    else:
+        [other] = pcapstat.open(capture).summary().others
+        assert (other["protocol"], other["frames"], other["bytes"]) == ("udp", 3, bytes_of_all)
+
+
+def test_fragments_of_a_datagram_that_is_filtered_out_are_as_many_frames(tmp_path: Path) -> None:
+    """A display filter of tshark's that nothing passes leaves out three frames, not one."""
+    data = coap(NON, GET, 1, b"t", [(11, b"r" * 12)], b"z" * 71)
+    pieces = fragment(Ether() / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=5683) / data, fragsize=48)
+    capture = written(tmp_path / "fragments.pcap", [(10 * number * US, piece) for number, piece in enumerate(pieces)])
+
+    [other] = pcapstat.open(capture, engine="tshark", tshark=pcapstat.Tshark(display_filter="coap.mid == 2")).summary().others
+    assert (other["protocol"], other["frames"], other["bytes"]) == ("filtered", 3, sum(len(piece) for piece in pieces))
+
+
+def test_fragments_of_a_segment_that_is_sent_again_are_as_many_frames(tmp_path: Path) -> None:
+    """SYN, SYN-ACK and ACK are control frames, and the two fragments (RFC 791 §3.2) of the 35 bytes of a segment sent again 10 ms later."""
+    frames = identified(packets([(C, connect_311())], "tcp", 1883))
+    pieces = fragment(frames[-1], fragsize=24)
+    in_order = [*frames[:-1], *pieces, *pieces]
+    capture = written(tmp_path / "again.pcap", [(0.01 * number, frame) for number, frame in enumerate(in_order)])
+
+    row = session(capture)
+    assert (row["messages"], row["tcp_retransmissions"], row["control_frames"]) == (1, 1, 3 + 2)
+
+
 def test_a_copy_of_one_fragment_is_not_missing_the_other(tmp_path: Path) -> None:
     """The first fragment twice, the second once: the datagram is whole, and its copy is a copy."""
     [datagram] = identified(packets([(C, coap(NON, GET, 1, b"t", [(11, b"r" * 12)], b"z" * 60))], "udp", 5683))

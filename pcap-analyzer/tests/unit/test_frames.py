@@ -11,13 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from against_standards.building import ACK, CON, CONTENT, GET, NON, POST, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
-from scapy.layers.inet import GRE, ICMP, IP, UDP
+from scapy.layers.inet import GRE, ICMP, IP, UDP, fragment
 from scapy.layers.l2 import ARP, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 import pcapstat
+from pcapstat import crosscheck
 from pcapstat.metrics.sessions import Choices
 from unit.test_pcapng import SECTION, block
 
@@ -151,6 +152,15 @@ def test_segments_that_the_card_was_to_cut_are_noted(client: str, noted: bool, t
 
     assert [row["payload_bytes"] for row in rows(capture)] == [0, 0, 4000]
     assert ("huge-segment" in notes(capture)) == noted
+
+
+def test_a_segment_in_ip_fragments_is_as_it_was_on_the_wire(tmp_path: Path) -> None:
+    """RFC 791 §3.2: 20 + 3,006 bytes in three fragments of up to 1,500; no header more was on the wire, so no segment is huge."""
+    frames = packets([(C, connect_311()), (S, connack_311()), (C, mqtt(3, text("t") + b"z" * 3000))], "tcp", 1883)
+    capture = pcap(tmp_path / "x.pcap", *map(bytes, [*frames[:-1], *fragment(frames[-1], fragsize=1480)]))
+
+    assert split(capture)[-1] == (3 * (14 + IP_BYTES) + 20 + 3006, 3 * 14, 0, 3 * IP_BYTES, 20, 3006)
+    assert "huge-segment" not in notes(capture)
 
 
 def test_a_length_that_lies_is_capped(tmp_path: Path) -> None:
@@ -321,6 +331,29 @@ def test_outer_headers_of_a_tunnel_are_ip_bytes(tmp_path: Path) -> None:
     assert rows(tmp_path / "vxlan.pcap") == []
     [listed] = pcapstat.open(tmp_path / "vxlan.pcap").summary().unmatched_ports
     assert (listed["port"], listed["packets"]) == (4789, 1)
+
+
+@pytest.mark.parametrize(("kind", "header_bytes"), [("gre", 20 + 4 + 4), ("ip", 20 + 4)])
+def test_labels_in_a_tunnel_are_ip_bytes(kind: str, header_bytes: int, tmp_path: Path) -> None:
+    """RFC 4023 §3, §4: an MPLS label (4 bytes) stands behind the IP header (protocol 137) or behind GRE (type 0x8847); tshark agrees."""
+    [inner] = built(SAID[:1])
+    label = bytes.fromhex("00005140") + bytes(inner[IP])
+    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=47 if kind == "gre" else 137)
+    capture = pcap(tmp_path / "x.pcap", bytes(outer / (GRE(proto=0x8847) / label if kind == "gre" else Raw(label))))
+
+    assert split(capture) == [(49 + header_bytes, 14, 0, IP_BYTES + header_bytes, UDP_BYTES, GET_BYTES)]
+    assert not list(crosscheck.differences(pcapstat.open(capture)))
+
+
+def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Path) -> None:
+    """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
+    [inner] = built(SAID[:1])
+    header = struct.pack(">BBHII", 17, 4, 0, 1, 1) + bytes(12)
+    whole = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw(header + bytes(inner[UDP]))
+    capture = pcap(tmp_path / "x.pcap", *map(bytes, fragment(whole, fragsize=24)))
+
+    assert split(capture) == [(2 * 34 + 24 + UDP_BYTES + GET_BYTES, 28, 0, 2 * IP_BYTES + 24, UDP_BYTES, GET_BYTES)]
+    assert not list(crosscheck.differences(pcapstat.open(capture)))
 
 
 @pytest.mark.parametrize("cut", [0, 10])

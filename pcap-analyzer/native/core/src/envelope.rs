@@ -216,7 +216,7 @@ impl Opener {
         }
     }
 
-    /// IP in IP (RFC 2003, 2473, 4213) and GRE (RFC 2784, 2890): the outer headers are the inner packet's IP bytes.
+    /// IP in IP (RFC 2003, 2473, 4213), GRE (RFC 2784, 2890) and MPLS in either (RFC 4023): the outer headers are the inner packet's IP bytes.
     fn tunnel(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
         let name = network::protocol_name(ip.protocol);
         context.depth += 1;
@@ -226,6 +226,7 @@ impl Opener {
         let inside = match ip.protocol {
             IPV4 | IPV6 => Inside::Ip(ip.rest),
             GRE => gre(ip.rest),
+            MPLS => link::by_ethernet_type(MPLS_UNICAST, ip.rest),
             _ => Inside::Other(name),
         };
         match inside {
@@ -241,7 +242,7 @@ impl Opener {
     /// A fragment; with the last one missing, the datagram. Those of protocols that are not opened are not kept.
     fn fragment(&mut self, ip: &Ip<'_>, fragment: network::Fragment, context: &mut Context<'_>) -> Found {
         let is_v4 = matches!(ip.source, Address::V4(_));
-        if is_v4 && !matches!(ip.protocol, TCP | UDP | IPV4 | IPV6 | GRE) {
+        if is_v4 && !matches!(ip.protocol, TCP | UDP | IPV4 | IPV6 | GRE | AUTHENTICATION | MPLS) {
             return Found::Other(network::protocol_name(ip.protocol));
         }
         let identification = fragment.identification;
@@ -307,6 +308,10 @@ impl Opener {
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
+/// MPLS in IP (RFC 4023 §3).
+const MPLS: u8 = 137;
+/// The Ethernet type of MPLS labels (RFC 3032 §5).
+const MPLS_UNICAST: u16 = 0x8847;
 
 /// Generic routing encapsulation: optional checksum, key and sequence number by the flags of the first two bytes.
 fn gre(layer: Layer<'_>) -> Inside<'_> {
@@ -317,7 +322,7 @@ fn gre(layer: Layer<'_>) -> Inside<'_> {
     let optional = (flags & 0xb0).count_ones() as usize * 4;
     let inside = layer.strip(4 + optional);
     match u16::from_be_bytes([high, low]) {
-        0x0800 | 0x86dd => Inside::Ip(inside),
+        kind @ (0x0800 | 0x86dd | MPLS_UNICAST | 0x8848) => link::by_ethernet_type(kind, inside),
         0x6558 => link::find(1).map_or(Inside::Other("gre"), |ethernet| (ethernet.open)(inside)),
         _ => Inside::Other("gre"),
     }
@@ -344,7 +349,8 @@ impl<'n> Context<'n> {
         if let Some(claimed) = opened.claimed_bytes {
             self.note_lie(name, claimed, ip.rest.wire_bytes);
         }
-        if self.is_ethernet && ip.protocol == TCP && ip.header_bytes + ip.rest.wire_bytes > ETHERNET_MTU {
+        let is_one_frame = self.account.earlier.is_empty(); // what IP fragmented is on the wire as captured
+        if self.is_ethernet && is_one_frame && ip.protocol == TCP && ip.header_bytes + ip.rest.wire_bytes > ETHERNET_MTU {
             self.note_huge(ip);
         }
         self.account.transport += i64::from(opened.header_bytes);

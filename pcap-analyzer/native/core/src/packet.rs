@@ -153,6 +153,13 @@ impl Packet {
     pub const fn is_identified(&self) -> bool {
         matches!(self.ip_identification, Some(1..))
     }
+
+    /// Its frames: more than one where it was fragmented.
+    #[inline]
+    #[must_use]
+    pub fn frames(&self) -> u32 {
+        self.earlier_frames.as_ref().map_or(1, |earlier| earlier.len() as u32 + 1)
+    }
 }
 
 impl Deref for Packet {

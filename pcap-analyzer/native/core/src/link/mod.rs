@@ -66,6 +66,12 @@ pub const LINK_TYPES: &[LinkType] = &[
     LinkType { number: 283, name: "wpan-tap", is_ethernet: false, open: ieee802154::open_tap },
 ];
 
+/// What an Ethernet type says that follows, outside of Ethernet too.
+#[must_use]
+pub fn by_ethernet_type(kind: u16, layer: Layer<'_>) -> Inside<'_> {
+    ethernet::by_type(kind, layer)
+}
+
 /// The row of a link type.
 #[must_use]
 pub fn find(number: u16) -> Option<&'static LinkType> {

@@ -103,6 +103,7 @@ pub const fn protocol_name(protocol: u8) -> &'static str {
         115 => "l2tp",
         132 => "sctp",
         136 => "udplite",
+        137 => "mpls",
         _ => "ip",
     }
 }

@@ -184,7 +184,7 @@ impl<'s> Back<'s> {
             streams.add(|_| Stream::new(index, *order, packet));
         }
         let (frames, bytes) = others.entry("filtered").or_default();
-        *frames += 1;
+        *frames += u64::from(packet.frames());
         *bytes += without_message(&packet.headers, u64::from(packet.payload_bytes)).iter().sum::<u64>();
         true
     }
@@ -225,12 +225,12 @@ impl<'s> Back<'s> {
         let parts = without_message(&packet.headers, packet.payload_bytes);
         let Some(stream) = self.streams.get_mut(place) else { return };
         if let Some(Known { session, .. }) = stream.known {
-            let control = Control { parts, frames: 1, frame: packet.frame, time_ns: packet.time_ns, why };
+            let control = Control { parts, frames: packet.frames(), frame: packet.frame, time_ns: packet.time_ns, why };
             return self.rooms.books.of(session).into_iter().for_each(|session| session.control(from, &control));
         }
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
             add(&mut waiting.parts, &parts);
-            waiting.frames += 1;
+            waiting.frames += u64::from(packet.frames());
             waiting.retransmissions += u64::from(why == Why::Retransmission);
             waiting.captured_twice += u64::from(why == Why::CapturedTwice);
             waiting.link_retransmissions += u64::from(why == Why::LinkRetransmission);
@@ -287,6 +287,7 @@ impl<'s> Back<'s> {
         let Some(stream) = self.streams.get_mut(place) else { return };
         let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) else { return };
         let Some(half) = stream.tcp.get_mut(from.index()) else { return };
+        waiting.frames += u64::from(packet.frames() - 1); // those of earlier fragments; the segment itself counts where it is passed on
         let mut is_passed_over = half.is_passed_over;
         half.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| is_passed_over |= wait(waiting, &delivery));
         half.is_passed_over = is_passed_over;
@@ -561,9 +562,10 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
 /// Counts bytes that are no new ones.
 #[cold]
 fn pass(piece: Piece<'_>, why: Why, from: Side, desk: &mut Desk<'_, '_>) {
+    let earlier = if piece.frame_first == piece.frame { 0 } else { desk.earlier_frames.len() as u32 };
     let control = Control {
         parts: without_message(&piece.share(), piece.len()),
-        frames: u32::from(piece.is_whole()),
+        frames: if piece.is_whole() { 1 + earlier } else { 0 },
         frame: piece.frame,
         time_ns: piece.time_ns,
         why,
