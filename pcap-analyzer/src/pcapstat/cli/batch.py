@@ -13,7 +13,7 @@ import click
 
 from pcapstat import errors
 from pcapstat.cli.options import CAPTURE
-from pcapstat.cli.output import complain, counted
+from pcapstat.cli.output import complain
 
 TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 """Names of archive.TABLES that are written on demand; a test compares the two."""
@@ -44,6 +44,7 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
     from pcapstat.archive.schedule import cluster, locally, on_dask
     from pcapstat.archive.sources import listed, named
     from pcapstat.archive.work import Job, copies, done, measured_otherwise
+    from pcapstat.formats.text import counted
 
     workers, scheduler, split = (options.pop(name) for name in ("workers", "scheduler", "split"))
     wanted = tuple(name.strip() for name in tables.split(","))

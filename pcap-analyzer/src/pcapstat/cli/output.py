@@ -185,8 +185,3 @@ def complain(text: object) -> None:
     from pcapstat.formats.text import visible
 
     click.echo(f"pcapstat: {visible(str(text))}", err=True)
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{count} {noun}{'s'[count == 1 :]}"

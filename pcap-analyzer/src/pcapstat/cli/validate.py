@@ -10,7 +10,7 @@ import click
 
 from pcapstat import __version__, errors
 from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, named, writing
-from pcapstat.cli.output import counted, destination
+from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
 
 REPORTS = ("sarif", "junit")
@@ -31,6 +31,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
 
     A row is a message that breaks a rule, with its frame. Leaves with 1 where there is one (--fail-on).
     """
+    from pcapstat.formats.text import counted
     from pcapstat.rules import RULES
 
     fail_on, lists_sizes, lists_rules = options.pop("fail_on"), options.pop("sizes"), options.pop("lists_rules")
@@ -65,6 +66,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
 
 def tried_of(seen: set[str]) -> str:
     """Say how many rules were tried: those of the protocols that the captures hold."""
+    from pcapstat.formats.text import counted
     from pcapstat.rules import tried
 
     return f"{counted(len(tried(seen)), 'rule')} tried"

@@ -46,6 +46,11 @@ def shown(value: Any) -> str:
     return visible((value.hex() if isinstance(value, bytes) else str(value)).replace("\n", " "))
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count} {noun}{'s'[count == 1 :]}"
+
+
 def visible(text: str) -> str:
     """Escape what steers a terminal instead of being read, as Python writes it: control characters, and marks that turn the direction."""
     return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
@@ -117,7 +122,7 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
         write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
     if more := len(heads) - len(kept):
         # not every command that writes tables has --columns
-        write(file, f"\n{more} more column{'s'[more == 1 :]} (wider output, another --format or, where offered, --columns)\n")
+        write(file, f"\n{counted(more, 'more column')} (wider output, another --format or, where offered, --columns)\n")
 
 
 def fit(heads: list[str], widths: list[int], filled: list[int], width: int) -> list[int]:

@@ -16,9 +16,10 @@ pub(super) fn open(layer: Layer<'_>) -> Inside<'_> {
     }
 }
 
-/// What follows an Ethernet type field.
+/// What follows an Ethernet type field, outside of Ethernet too.
 #[inline]
-pub(super) fn by_type(kind: u16, layer: Layer<'_>) -> Inside<'_> {
+#[must_use]
+pub fn by_type(kind: u16, layer: Layer<'_>) -> Inside<'_> {
     match kind {
         0x0800 | 0x86dd => Inside::Ip(layer),
         _ => by_rarer_type(kind, layer),

@@ -10,6 +10,8 @@ mod raw_ip;
 pub mod sent_again;
 pub mod sixlowpan;
 
+pub use ethernet::by_type as by_ethernet_type;
+
 use crate::layer::Layer;
 
 /// What a link envelope turned out to hold.
@@ -65,12 +67,6 @@ pub const LINK_TYPES: &[LinkType] = &[
     LinkType { number: 276, name: "sll", is_ethernet: true, open: linux_sll::open_v2 },
     LinkType { number: 283, name: "wpan-tap", is_ethernet: false, open: ieee802154::open_tap },
 ];
-
-/// What an Ethernet type says that follows, outside of Ethernet too.
-#[must_use]
-pub fn by_ethernet_type(kind: u16, layer: Layer<'_>) -> Inside<'_> {
-    ethernet::by_type(kind, layer)
-}
 
 /// The row of a link type.
 #[must_use]

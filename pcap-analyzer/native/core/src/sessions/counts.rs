@@ -102,23 +102,17 @@ struct Lists {
 struct Latest([u8; 2]);
 
 impl Latest {
-    /// The one of them that is wanted.
+    /// The value of a list that is wanted, which is put there where there is none.
     #[inline]
-    fn find(&mut self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
+    fn value<'l, T>(&mut self, list: &'l mut Vec<T>, is_wanted: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> Option<&'l mut T> {
         let [last, before] = self.0;
-        if is_wanted(last.into()) {
-            return Some(last.into());
+        let is_at = |at: u8| list.get(usize::from(at)).is_some_and(&is_wanted);
+        let mut at = usize::from(last);
+        if !is_at(last) {
+            at = if is_at(before) { before.into() } else { place_of(list, is_wanted, make) };
+            self.0 = u8::try_from(at).map_or(self.0, |at| [at, last]);
         }
-        is_wanted(before.into()).then(|| {
-            self.0 = [before, last];
-            before.into()
-        })
-    }
-
-    /// Another place is used.
-    fn push(&mut self, at: usize) {
-        let [last, _] = self.0;
-        self.0 = u8::try_from(at).map_or([last, last], |at| [at, last]);
+        list.get_mut(at)
     }
 
     /// Reads a little of these of a list.
@@ -319,12 +313,7 @@ impl Session {
         let Lists { kinds, counted, .. } = &mut self.lists;
         let Some(latest) = counted.get_mut(from.index()) else { return };
         let is_of = |known: &KindCount| known.is_of(count.kind, from) && known.is_data == is_data;
-        let at = latest.find(|at| kinds.get(at).is_some_and(is_of)).unwrap_or_else(|| {
-            let at = place_of(kinds, is_of, || KindCount::new(count.kind, from, is_data));
-            latest.push(at);
-            at
-        });
-        if let Some(sums) = kinds.get_mut(at) {
+        if let Some(sums) = latest.value(kinds, is_of, || KindCount::new(count.kind, from, is_data)) {
             sums.add(&count.parts);
         }
     }
@@ -473,13 +462,8 @@ impl Session {
         }
         let Lists { measured, sampled, .. } = &mut self.lists;
         let Some(latest) = sampled.get_mut(from.index()) else { return };
-        let is_of = |known: &Measured| known.is_of(timing, kind);
-        let at = latest.find(|at| measured.get(at).is_some_and(is_of)).unwrap_or_else(|| {
-            let at = place_of(measured, is_of, || Measured { timing, kind, samples: Samples::default() });
-            latest.push(at);
-            at
-        });
-        let Some(Measured { samples, .. }) = measured.get_mut(at) else { return };
+        let make = || Measured { timing, kind, samples: Samples::default() };
+        let Some(Measured { samples, .. }) = latest.value(measured, |known| known.is_of(timing, kind), make) else { return };
         if is_retransmitted {
             samples.retransmitted += 1;
         } else {

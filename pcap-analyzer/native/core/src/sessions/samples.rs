@@ -130,10 +130,8 @@ impl Samples {
     /// Puts the recent ones with those before them.
     fn put_by(&mut self) {
         self.recents = 0;
-        let more = match self.more.take() {
-            Some(more) if !more.is_full() => self.more.insert(more),
-            before => self.more.insert(Box::new(More::behind(before))),
-        };
+        let before = self.more.take_if(|more| more.is_full());
+        let more = self.more.get_or_insert_with(|| Box::new(More::behind(before)));
         more.take(&self.recent);
         if more.count as usize >= EXACT {
             self.count_in_bins();
