@@ -49,6 +49,28 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+impl Endpoint {
+    /// Address and port of IPv4 in one number, which is compared in one step: packets of many streams come in no order that a processor could guess.
+    #[inline(always)]
+    #[must_use]
+    pub const fn v4(&self) -> Option<u64> {
+        match self.address {
+            Address::V4(address) => Some((u32::from_be_bytes(address) as u64) << 16 | self.port as u64),
+            Address::V6(_) => None,
+        }
+    }
+
+    /// Whether it is the same one.
+    #[inline(always)]
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        match (self.v4(), other.v4()) {
+            (Some(one), Some(other)) => one == other,
+            _ => self == other,
+        }
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.address {
@@ -241,5 +263,22 @@ impl Account {
             transport_bytes: u32::try_from(self.transport).ok()?,
             ..Headers::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_the_same_where_family_address_and_port_are() {
+        let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1];
+        let addresses = [Address::V4([10, 0, 0, 1]), Address::V4([10, 0, 1, 0]), Address::V6(mapped), Address::V6([0; 16])];
+        let endpoints: Vec<Endpoint> = addresses.into_iter().flat_map(|address| [1, 5683].map(|port| Endpoint { address, port })).collect();
+
+        for (place, one) in endpoints.iter().enumerate() {
+            let same: Vec<usize> = (0..endpoints.len()).filter(|&other| endpoints.get(other).is_some_and(|other| one.is(other))).collect();
+            assert_eq!(vec![place], same);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Streams by their two endpoints, numbered as Wireshark numbers `udp.stream` and `tcp.stream`.
 
-use crate::packet::{Address, Endpoint, Packet, TcpHeader, Transport};
+use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use rustc_hash::FxHashMap;
 
 /// The two endpoints of a stream, smaller first, and its transport; of IPv4 in as few words as it takes, since finding a stream is fetching its key.
@@ -11,16 +11,18 @@ enum Key {
 }
 
 type KeyV4 = (u64, u64);
-type KeyV6 = (Address, Address, u64);
+type KeyV6 = (Endpoint, Endpoint, bool);
 
 impl Key {
-    #[inline]
-    fn new(low: &Endpoint, high: &Endpoint, is_tcp: bool) -> Self {
-        let ports = u64::from(low.port) << 32 | u64::from(high.port) << 16 | u64::from(is_tcp);
-        if let (Address::V4(low), Address::V4(high)) = (low.address, high.address) {
-            return Self::V4((u64::from(u32::from_be_bytes(low)) << 32 | u64::from(u32::from_be_bytes(high)), ports));
+    /// The key of what is sent from one endpoint to another, and which of the two, by number, sends.
+    #[inline(always)]
+    fn of(source: &Endpoint, destination: &Endpoint, is_tcp: bool) -> (Self, usize) {
+        if let (Some(source), Some(destination)) = (source.v4(), destination.v4()) {
+            let (low, high) = (source.min(destination), source.max(destination));
+            return (Self::V4((low, high << 1 | u64::from(is_tcp))), usize::from(source > destination));
         }
-        Self::V6((low.address, high.address, ports))
+        let (low, high) = if source > destination { (destination, source) } else { (source, destination) };
+        (Self::V6((*low, *high, is_tcp)), usize::from(source > destination))
     }
 }
 
@@ -123,11 +125,8 @@ impl StreamTable {
     /// Finds the stream of a packet and writes it where it is to stay; `part` is asked where a new one belongs. A SYN may open the port pair anew.
     #[inline(always)]
     pub fn seat(&mut self, packet: &Packet, part: impl FnOnce() -> u32, seat: &mut Seat) {
-        let (source, destination) = (&packet.source, &packet.destination);
-        let side = usize::from(source > destination);
-        let (low, high) = if side == 0 { (source, destination) } else { (destination, source) };
         let is_tcp = packet.transport != Transport::Udp;
-        let key = Key::new(low, high, is_tcp);
+        let (key, side) = Key::of(&packet.source, &packet.destination, is_tcp);
         let known = self.get(&key);
         let turn = known.map_or(Turn::New, |home| self.turn(home, side, &packet.transport));
         *seat = match (known, turn) {
@@ -146,8 +145,7 @@ impl StreamTable {
     /// The stream between two endpoints, where there is one.
     #[must_use]
     pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<Seat> {
-        let (low, high) = if one > other { (other, one) } else { (one, other) };
-        let (part, place) = self.get(&Key::new(low, high, is_tcp))?;
+        let (part, place) = self.get(&Key::of(one, other, is_tcp).0)?;
         Some(Seat { part, place, opens: None })
     }
 
@@ -210,6 +208,7 @@ impl StreamTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Address;
 
     const A: Endpoint = Endpoint { address: Address::V4([10, 0, 0, 1]), port: 40_000 };
     const B: Endpoint = Endpoint { address: Address::V4([10, 0, 0, 2]), port: 1883 };

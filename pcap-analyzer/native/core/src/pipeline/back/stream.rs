@@ -214,7 +214,7 @@ impl Stream {
 
     #[inline]
     pub(super) fn side(&self, packet: &Packet) -> Side {
-        if packet.source == self.ends.client {
+        if packet.source.is(&self.ends.client) {
             Side::Client
         } else {
             Side::Server
