@@ -36,9 +36,13 @@ tshark:
 	  sudo apt-get update -q >/dev/null && sudo DEBIAN_FRONTEND=noninteractive apt-get install -qy tshark >/dev/null; \
 	else echo "tshark is missing and cannot be installed from here: install Wireshark's tshark 4.0 or newer" >&2; exit 5; fi
 
-.PHONY: test
-test: install-test tshark ## Install what tests need and run them all
+.PHONY: test-native
+test-native: cargo
 	cd $(NATIVE) && cargo test --quiet --locked --workspace --exclude pcapstat-python
+
+.PHONY: test
+test: ## Install what tests need and run them all
+	$(MAKE) --no-print-directory --jobs 3 install-test tshark test-native
 	$(BIN)/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 LUA = dissectors pcap-analyzer/src/pcapstat/engines/contents.lua
