@@ -80,9 +80,8 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
         name, first = twice[0]
         more = f", and {counted(len(twice) - 1, 'more capture')} that of another" if twice[1:] else ""
         complain(f"{output}: {name} has the content of {first}{more}: each counts (leave out what is to count once)")
-    click.echo(
-        f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
-    )
+    what = listing(outcomes) or "nothing to do"
+    click.echo(f"{counted(len(sources), 'capture')}: {what}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True)
     return errors.EXIT_DAMAGED if closed or (outcomes + unchanged).keys() - {"complete"} else errors.EXIT_FINE
 
 
