@@ -62,7 +62,7 @@ notes! {
     NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";
     NO_OPENING, "no-opening", "the receiver's opening message is not in the capture; Time1 is its first message", "ΔTime, goodput, throughput";
     NO_LAST_ACK, "no-last-ack", "the acknowledgement of the last data message is not in the capture; Time2 is the arrival of the data", "ΔTime";
-    BOTH_WAYS, "both-ways", "data goes both ways; the figures are those of the direction with more data messages", "goodput, throughput";
+    BOTH_WAYS, "both-ways", "data goes both ways; the figures are those of the direction with more data messages; of closed records, of the one whose records hold more", "goodput, throughput";
     STOPPED, "stopped", "messages after the chosen number of data messages are in no figure", "none";
 }
 
