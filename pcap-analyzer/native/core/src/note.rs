@@ -47,6 +47,7 @@ notes! {
     UNFINISHED, "unfinished", "the capture ends inside a message", "the last message";
     // protocols
     MALFORMED, "malformed", "a message breaks its format", "fields of this message";
+    UNLIKE_PORT, "unlike-port", "streams on a protocol's port hold other bytes than its messages, or broken ones; -d decodes them all the same", "all that these frames hold";
     HEURISTIC, "heuristic", "the protocol was recognised by its bytes, not by its port; decide with -d", "all of this session";
     VERSION_UNKNOWN, "version-unknown", "the protocol version was agreed before the capture and is inferred", "properties, payload sizes";
     ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set before the capture", "topic names, links between publisher and subscriber";
@@ -133,8 +134,12 @@ impl Notes {
         self.rows
             .entry((note.session, note.kind.id))
             .and_modify(|mine| {
-                mine.count += note.count;
-                mine.frame_last = mine.frame_last.max(note.frame_last);
+                let (count, frame_last) = (mine.count + note.count, mine.frame_last.max(note.frame_last));
+                // the first occurrence is the first in the capture, whichever thread tells of it first
+                if (note.file, note.frame_first) < (mine.file, mine.frame_first) {
+                    mine.clone_from(&note);
+                }
+                (mine.count, mine.frame_last) = (count, frame_last);
             })
             .or_insert(note);
     }
