@@ -107,6 +107,14 @@ def test_reports_are_of_violations(form: str, words: list[str], tmp_path: Path) 
     assert f"--format {form} is for violations" in said
 
 
+@pytest.mark.parametrize(("words", "expected"), [([], "Missing option '-O'"), (["-O", "x.gif"], "-O x.gif: no image format")])
+def test_a_figure_is_written_to_an_image(words: list[str], expected: str, tmp_path: Path) -> None:
+    """Without a place, or to one whose name tells no format: a usage error of one line that says which of the two."""
+    code, said = run(tmp_path, "plot", SAMPLE, *words)
+    assert (code, said.count("\n")) == (2, 1)
+    assert expected in said
+
+
 def test_a_figure_of_nothing_says_so(tmp_path: Path) -> None:
     """On standard error; the figure is written."""
     code, said = run(tmp_path, "plot", "--kind", "delay", SILENT, "-O", "x.svg")
