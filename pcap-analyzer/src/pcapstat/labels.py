@@ -9,6 +9,10 @@ from pathlib import PurePath
 
 from pcapstat.errors import UsageError
 
+SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
+PACKED = ("", ".gz", ".zst", ".lz4")
+ENDINGS = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
+"""What names of captures end with."""
 FIELD = re.compile(r"\{(\w+)(:d)?\}")
 PLAIN = re.compile(r"[^\s']+")
 ROUND = re.compile(r"[-_.]?round[-_]?(\d+)$")
@@ -37,13 +41,20 @@ def of_path(path: str, pattern: str | None) -> dict[str, str]:
     Raises UsageError where the pattern does not fit the path.
     """
     if pattern is None:
-        stem = PurePath(path).name.split(".")[0]
+        stem = stem_of(path)
         found = ROUND.search(stem)
         return {"run": ROUND.sub("", stem), "round": found[1] if found else "1"}
     match = compiled(pattern).match(path)
     if match is None:
         raise UsageError(f"{path}: does not fit --labels {pattern} (leave the file out, or write another pattern)")
     return dict(match.groupdict())
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without what captures end with. Other dots belong to it: "poll-0.5s" is not "poll-0.7s"."""
+    name = PurePath(path).name
+    ending = next((ending for ending in ENDINGS if name.lower().endswith(ending)), PurePath(name).suffix)
+    return name[: len(name) - len(ending)]
 
 
 def joined(labels: Sequence[str]) -> str:

@@ -235,7 +235,7 @@ def test_a_record_that_is_not_whole_is_none(told: str, tmp_path: Path) -> None:
     (record,) = (tmp_path / "ds" / "_records").iterdir()
     record.write_text(told)
     again = run(*words)
-    assert (again.returncode, "1 captures: 1 complete, 0 unchanged\n" in again.stderr) == (0, True)
+    assert (again.returncode, "1 capture: 1 complete, 0 unchanged\n" in again.stderr) == (0, True)
 
 
 def test_a_damaged_file_of_a_dataset_is_one_line(tmp_path: Path) -> None:
@@ -260,9 +260,9 @@ def test_a_key_log_that_grew_is_used(tmp_path: Path) -> None:
     assert run(*words).returncode == 0
     assert protocols_of(tmp_path / "ds") == {"tls"}
     keys.write_bytes(CLOSED.with_suffix(".keys").read_bytes())
-    assert "1 captures: 1 complete, 0 unchanged\n" in run(*words).stderr
+    assert "1 capture: 1 complete, 0 unchanged\n" in run(*words).stderr
     assert protocols_of(tmp_path / "ds") == {"mqtt"}
-    assert "1 captures: nothing to do, 1 unchanged\n" in run(*words).stderr
+    assert "1 capture: nothing to do, 1 unchanged\n" in run(*words).stderr
 
 
 def test_the_key_log_of_the_environment_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

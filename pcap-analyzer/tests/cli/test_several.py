@@ -89,6 +89,15 @@ def test_what_could_be_broken_is_told() -> None:
     assert count == sum(line.startswith(('"MQTT', '"format')) for line in listed)
 
 
+def test_rules_are_listed_with_what_they_ask() -> None:
+    """At 80 columns too: MQTT 5 §3.1 has the statement [MQTT-3.1.0-1], "the first packet … MUST be a CONNECT packet"."""
+    command = [sys.executable, "-c", "from pcapstat.cli import main; main()", "validate", "--rules"]
+    listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+
+    assert "MQTT-3.1.0-1 (error; MQTT 5 §3.1, 3.1.1 §3.1)\n    the client's first packet is CONNECT\n" in listed
+    assert max(map(len, listed.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("form", ["sarif", "junit"])
 @pytest.mark.parametrize("words", [["--rules"], ["--sizes", str(SAMPLE)]])
 def test_reports_are_of_violations(form: str, words: list[str], tmp_path: Path) -> None:
@@ -96,6 +105,14 @@ def test_reports_are_of_violations(form: str, words: list[str], tmp_path: Path) 
     code, said = run(tmp_path, "validate", *words, "--format", form)
     assert (code, said.count("\n")) == (2, 1)
     assert f"--format {form} is for violations" in said
+
+
+@pytest.mark.parametrize(("words", "expected"), [([], "Missing option '-O'"), (["-O", "x.gif"], "-O x.gif: no image format")])
+def test_a_figure_is_written_to_an_image(words: list[str], expected: str, tmp_path: Path) -> None:
+    """Without a place, or to one whose name tells no format: a usage error of one line that says which of the two."""
+    code, said = run(tmp_path, "plot", SAMPLE, *words)
+    assert (code, said.count("\n")) == (2, 1)
+    assert expected in said
 
 
 def test_a_figure_of_nothing_says_so(tmp_path: Path) -> None:

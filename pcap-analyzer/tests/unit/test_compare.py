@@ -62,6 +62,21 @@ def test_labels_come_from_the_path() -> None:
         of_path("d/x.pcap", "{a}/{a}")
 
 
+@pytest.mark.parametrize(
+    ("path", "run", "number"),
+    [
+        ("d/poll-0.5s.pcapng", "poll-0.5s", "1"),
+        ("d/poll-0.7s.PCAP.GZ", "poll-0.7s", "1"),
+        ("d/x.sender.round2.cap", "x.sender", "2"),
+        ("d/2026.11.22.trace", "2026.11.22", "1"),
+        ("-", "-", "1"),
+    ],
+)
+def test_a_runs_name_may_have_dots(path: str, run: str, number: str) -> None:
+    """Runs that differ behind a dot are two runs, not rounds of one."""
+    assert of_path(path, None) == {"run": run, "round": number}
+
+
 def test_rounds_are_aggregated(tmp_path: Path) -> None:
     """Three rounds of one library become one group; its mean is that of the three sessions."""
     out = tmp_path / "o.json"

@@ -345,6 +345,56 @@ def test_labels_in_a_tunnel_are_ip_bytes(kind: str, header_bytes: int, tmp_path:
     assert not list(crosscheck.differences(pcapstat.open(capture)))
 
 
+@pytest.mark.parametrize(
+    ("header", "is_opened"),
+    [
+        # version 1 has its key field always: payload length and call ID
+        ("3001880b 001b0007 00000001", True),
+        ("3081880b 001b0007 00000001 00000002", True),
+        ("2081880b 00000007 00000002", False),
+        ("0000880b", True),
+    ],
+)
+def test_ppp_in_gre_is_opened(header: str, is_opened: bool, tmp_path: Path) -> None:
+    """RFC 2637 §4.1: S says that a sequence number follows, A an acknowledgment number, without S there is no payload; tshark agrees."""
+    [inner] = built(SAID[:1])
+    gre, ppp = bytes.fromhex(header), bytes.fromhex("ff030021") + bytes(inner[IP])
+    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=47) / Raw(gre + (ppp if is_opened else b""))
+    capture = pcap(tmp_path / "x.pcap", bytes(outer))
+
+    header_bytes = 20 + len(gre) + 4
+    expected = [(49 + header_bytes, 14, 0, IP_BYTES + header_bytes, UDP_BYTES, GET_BYTES)]
+    assert split(capture) == (expected if is_opened else [])
+    assert not list(crosscheck.differences(pcapstat.open(capture)))
+
+
+@pytest.mark.parametrize(
+    ("payload", "port", "rules", "told"),
+    [
+        # a payload marker without payload, a reserved token length (RFC 7252 §3)
+        (b"\x40\x01\0\x01\xff", 5683, [], ["no coap between udp ports 5000 and 5683"]),
+        (b"\x49\x01\0\x01abcdefghi", 5683, [], ["no coap between udp ports 5000 and 5683"]),
+        (b"\x40\x01\0\x01\xff", 5683, ["udp.port==5683,none"], []),
+        (b"\x40\x01\0\x01\xff", 5700, [], []),
+        (b"", 5683, [], []),
+    ],
+)
+def test_a_stream_that_is_not_what_its_port_says_is_noted(
+    payload: bytes, port: int, rules: list[str], told: list[str], tmp_path: Path
+) -> None:
+    """Datagrams that are all malformed make no session: the note says on which port; -d shows what is wrong with them."""
+    udp = [Ether() / IP(src=f"192.0.2.{host}", dst="192.0.2.9") / UDP(sport=5000, dport=port) / Raw(payload) for host in (1, 2)]
+    capture = pcap(tmp_path / "x.pcap", *map(bytes, udp))
+    found = [row for row in pcapstat.open(capture, decode_as=rules).notes.rows() if row["note"] == "unlike-port"]
+
+    assert [(row["text"].split(": ")[-1], row["frame_first"], row["frame_last"], row["count"]) for row in found] == [
+        (text, 1, 2, 2) for text in told
+    ]
+    if told:
+        opened = pcapstat.open(capture, decode_as=[f"udp.port=={port},coap"])
+        assert "malformed" in {row["note"] for row in opened.notes.rows()}
+
+
 def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Path) -> None:
     """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
     [inner] = built(SAID[:1])

@@ -216,7 +216,8 @@ impl Opener {
         }
     }
 
-    /// IP in IP (RFC 2003, 2473, 4213), GRE (RFC 2784, 2890) and MPLS in either (RFC 4023): the outer headers are the inner packet's IP bytes.
+    /// IP in IP (RFC 2003, 2473, 4213), GRE (RFC 2784, 2890) with IP, Ethernet or PPP (RFC 2637), and MPLS in either (RFC 4023): the outer headers are the
+    /// inner packet's IP bytes.
     fn tunnel(&mut self, ip: &Ip<'_>, context: &mut Context<'_>) -> Found {
         let name = network::protocol_name(ip.protocol);
         context.depth += 1;
@@ -313,19 +314,30 @@ const MPLS: u8 = 137;
 /// The Ethernet type of MPLS labels (RFC 3032 §5).
 const MPLS_UNICAST: u16 = 0x8847;
 
-/// Generic routing encapsulation: optional checksum, key and sequence number by the flags of the first two bytes.
+/// Generic routing encapsulation: optional checksum, key, sequence number and, in version 1 (RFC 2637 §4.1), acknowledgment number by the flags of
+/// the first two bytes.
 fn gre(layer: Layer<'_>) -> Inside<'_> {
     let Some(&[flags, version, high, low]) = layer.first() else { return Inside::Cut("gre") };
-    if flags & 0x40 != 0 || version & 7 != 0 {
+    let fields = match version & 7 {
+        0 => flags & 0xb0,
+        1 => flags & 0x30 | version & 0x80,
+        _ => return Inside::Other("gre"),
+    };
+    if flags & 0x40 != 0 {
         return Inside::Other("gre");
     }
-    let optional = (flags & 0xb0).count_ones() as usize * 4;
-    let inside = layer.strip(4 + optional);
+    let inside = layer.strip(4 + fields.count_ones() as usize * 4);
     match u16::from_be_bytes([high, low]) {
         kind @ (0x0800 | 0x86dd | MPLS_UNICAST | 0x8848) => link::by_ethernet_type(kind, inside),
-        0x6558 => link::find(1).map_or(Inside::Other("gre"), |ethernet| (ethernet.open)(inside)),
+        0x6558 => by_link_type(1, inside),
+        0x880b if inside.wire_bytes > 0 => by_link_type(9, inside),
         _ => Inside::Other("gre"),
     }
+}
+
+/// What a frame of another link layer holds, in a tunnel.
+fn by_link_type(number: u16, layer: Layer<'_>) -> Inside<'_> {
+    link::find(number).map_or(Inside::Other("gre"), |link_type| (link_type.open)(layer))
 }
 
 impl<'n> Context<'n> {

@@ -47,6 +47,7 @@ notes! {
     UNFINISHED, "unfinished", "the capture ends inside a message", "the last message";
     // protocols
     MALFORMED, "malformed", "a message breaks its format", "fields of this message";
+    UNLIKE_PORT, "unlike-port", "streams on a protocol's port hold other bytes than its messages, or broken ones; -d decodes them all the same", "all that these frames hold";
     HEURISTIC, "heuristic", "the protocol was recognised by its bytes, not by its port; decide with -d", "all of this session";
     VERSION_UNKNOWN, "version-unknown", "the protocol version was agreed before the capture and is inferred", "properties, payload sizes";
     ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set before the capture", "topic names, links between publisher and subscriber";
@@ -62,7 +63,7 @@ notes! {
     NO_DATA, "no-data", "the session carries no data", "ΔTime, goodput, throughput";
     NO_OPENING, "no-opening", "the receiver's opening message is not in the capture; Time1 is its first message", "ΔTime, goodput, throughput";
     NO_LAST_ACK, "no-last-ack", "the acknowledgement of the last data message is not in the capture; Time2 is the arrival of the data", "ΔTime";
-    BOTH_WAYS, "both-ways", "data goes both ways; the figures are those of the direction with more data messages", "goodput, throughput";
+    BOTH_WAYS, "both-ways", "data goes both ways; the figures are those of the direction with more data messages; of closed records, of the one whose records hold more", "goodput, throughput";
     STOPPED, "stopped", "messages after the chosen number of data messages are in no figure", "none";
 }
 
@@ -133,8 +134,12 @@ impl Notes {
         self.rows
             .entry((note.session, note.kind.id))
             .and_modify(|mine| {
-                mine.count += note.count;
-                mine.frame_last = mine.frame_last.max(note.frame_last);
+                let (count, frame_last) = (mine.count + note.count, mine.frame_last.max(note.frame_last));
+                // the first occurrence is the first in the capture, whichever thread tells of it first
+                if (note.file, note.frame_first) < (mine.file, mine.frame_first) {
+                    mine.clone_from(&note);
+                }
+                (mine.count, mine.frame_last) = (count, frame_last);
             })
             .or_insert(note);
     }

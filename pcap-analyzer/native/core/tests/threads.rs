@@ -77,7 +77,8 @@ fn publish(turn: u32, topic: u8, quality: u8) -> Vec<u8> {
     [&[0x30 | quality << 1, body.len() as u8][..], &body].concat()
 }
 
-/// Publishers whose messages go to none, one or some of the subscribers; clients of a CoAP server; a group's members that answer a request to it.
+/// Publishers whose messages go to none, one or some of the subscribers; clients of a CoAP server; a group's members that answer a request to it; some
+/// who speak to the broker, and no MQTT.
 fn capture() -> Vec<u8> {
     let mut capture = Capture::new();
     let mut publishers: Vec<Connection> = (0..23).map(|number| Connection::open(&mut capture, number)).collect();
@@ -95,9 +96,16 @@ fn capture() -> Vec<u8> {
         capture.datagram(([10, 0, 0, 2], 5683), client, &[&[0x61, 0x45][..], &id, &[7, 0xff, b'1']].concat());
         if turn % 500 == 0 {
             group_request(&mut capture, turn as u16);
+            stranger(&mut capture, (turn / 500) as u16);
         }
     }
     capture.bytes
+}
+
+fn stranger(capture: &mut Capture, number: u16) {
+    let mut connection = Connection { client: ([10, 0, 5, 250 - number as u8], 45_000 + number), sent: [7, 9] };
+    connection.segment(capture, 0, SYN, &[]);
+    connection.segment(capture, 0, ACK, b"HELO");
 }
 
 fn group_request(capture: &mut Capture, turn: u16) {
@@ -139,6 +147,7 @@ fn tables_of_a_large_capture_do_not_depend_on_the_threads() {
     // what makes it a test of links: most sessions are publishers and subscribers, each of the others is of one client or one group
     assert_eq!(23 + 7 + 200 + 22, one.sessions.len());
     assert!(expected[3].contains("\"delay\"") && expected[4].contains("undelivered"));
+    assert!(expected[4].contains("unlike-port"));
     for threads in [2, 3, 4] {
         for (expected, found) in expected.iter().zip(tables(&read(threads))) {
             assert!(*expected == found, "{threads} threads");

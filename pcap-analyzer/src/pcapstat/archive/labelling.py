@@ -11,7 +11,7 @@ from typing import Any
 
 from pcapstat.archive.sources import Source
 from pcapstat.errors import UsageError
-from pcapstat.labels import of_path
+from pcapstat.labels import of_path, stem_of
 
 PAIR = re.compile(r"([A-Za-z]\w*)=(.*)")
 RESERVED = ("source", "capture", "sha256", "outcome", "error", "engine", "engine_reason")
@@ -61,7 +61,7 @@ def beside(path: Path) -> dict[str, str]:
 
 def file_beside(path: Path) -> Path | None:
     """Return the file of labels beside a capture, where there is one."""
-    stem = path.name.split(".")[0]
+    stem = stem_of(path.name)
     files = (path.with_name(stem + suffix) for suffix in (".labels.json", ".labels.yaml", ".labels.yml"))
     return next((file for file in files if file.is_file()), None)
 

@@ -16,11 +16,8 @@ from typing import Any
 
 from pcapstat.capture import escaped
 from pcapstat.errors import ToolMissing, UnreadableCapture, UsageError
+from pcapstat.labels import ENDINGS, SUFFIXES
 
-SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dmp")
-PACKED = ("", ".gz", ".zst", ".lz4")
-ENDINGS = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
-"""Names of captures, as archives have them."""
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2")
 """Names of archive files, as globs find them."""
 GONE = ""

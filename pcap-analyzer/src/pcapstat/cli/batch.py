@@ -6,14 +6,18 @@ import contextlib
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pcapstat import errors
 from pcapstat.cli.options import CAPTURE
 from pcapstat.cli.output import complain
+
+if TYPE_CHECKING:
+    from pcapstat.archive.work import Record
 
 TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes")
 """Names of archive.TABLES that are written on demand; a test compares the two."""
@@ -66,7 +70,7 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
         there = [record for record in known.values() if record is not None]
         unchanged = Counter(record.outcome for record in there)
         records = on_dask(job, todo, client) if client else locally(job, todo, workers)
-        with click.progressbar(records, length=len(todo), label="captures", show_pos=True, file=sys.stderr) as bar:
+        with counting(records, len(todo)) as bar:
             for record in bar:
                 there.append(record)
                 outcomes[record.outcome] += 1
@@ -80,10 +84,16 @@ def command(archives: tuple[str, ...], output: str, labels: str | None, tables: 
         name, first = twice[0]
         more = f", and {counted(len(twice) - 1, 'more capture')} that of another" if twice[1:] else ""
         complain(f"{output}: {name} has the content of {first}{more}: each counts (leave out what is to count once)")
-    click.echo(
-        f"{len(sources)} captures: {listing(outcomes) or 'nothing to do'}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True
-    )
+    what = listing(outcomes) or "nothing to do"
+    click.echo(f"{counted(len(sources), 'capture')}: {what}, {unchanged.total()} unchanged{faulty(unchanged)}", err=True)
     return errors.EXIT_DAMAGED if closed or (outcomes + unchanged).keys() - {"complete"} else errors.EXIT_FINE
+
+
+def counting(records: Iterable[Record], length: int) -> contextlib.AbstractContextManager[Iterable[Record]]:
+    """Show how many captures are done, where standard error is a terminal: elsewhere click would write its label and no more."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext(records)
+    return click.progressbar(records, length=length, label="captures", show_pos=True, file=sys.stderr)
 
 
 def listing(outcomes: Counter[str]) -> str:

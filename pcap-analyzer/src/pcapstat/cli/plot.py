@@ -24,11 +24,11 @@ IMAGES = ("png", "svg", "pdf")
 @click.command("plot")
 @capture_options
 @click.option("--kind", type=click.Choice(KINDS), default="rate", show_default=True, help="What to draw.")
-@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="The image: .png, .svg or .pdf.")
+@click.option("-O", "--output", type=click.Path(dir_okay=False), required=True, metavar="FILE", help="The image: .png, .svg or .pdf.")
 @click.option("--data", type=click.Path(dir_okay=False), metavar="FILE", help="The tidy table behind the figure too, as CSV.")
 @click.option("--title", help="A title.")
 def command(
-    files: tuple[str, ...], read: tuple[str, ...], kind: str, output: str | None, data: str | None, title: str | None, **options: Any
+    files: tuple[str, ...], read: tuple[str, ...], kind: str, output: str, data: str | None, title: str | None, **options: Any
 ) -> int:
     """Draw a figure of one capture or several: rate over time, delays, overhead by layer, sizes against theory, sequence, retransmissions.
 
@@ -53,15 +53,15 @@ def command(
     return several.leave()
 
 
-def image_suffix(option: str, output: str | None) -> str:
+def image_suffix(option: str, output: str) -> str:
     """Return the image's format by its name's end. Raises UsageError where that is none."""
-    suffix = Path(output or "").suffix.removeprefix(".").lower()
+    suffix = Path(output).suffix.removeprefix(".").lower()
     if suffix not in IMAGES:
-        raise UsageError(f"{option} {output or ''}: no image format (end the name with .png, .svg or .pdf)")
+        raise UsageError(f"{option} {output}: no image format (end the name with .png, .svg or .pdf)")
     return suffix
 
 
-def save(figure: Figure, output: str | None, suffix: str) -> None:
+def save(figure: Figure, output: str, suffix: str) -> None:
     """Write an image whole or not at all; the same figure is the same file."""
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
     with destination(output) as file:

@@ -42,7 +42,7 @@ def command(files: tuple[str, ...], read: tuple[str, ...], form: str | None, out
     several, seen = Several(options), set[str]()
     with destination(output) as file:
         if lists_rules:
-            write(rules, list(rules[0]), form, file)
+            list_rules(rules, form, file)
             return errors.EXIT_FINE
         rows = list(judged(named(files, read), several, seen, lists_sizes))
         if form == "sarif":
@@ -94,6 +94,17 @@ def noting(messages: Iterator[dict[str, Any]], seen: set[str]) -> Iterator[dict[
     for message in messages:
         seen.add(message["protocol"])
         yield message
+
+
+def list_rules(rules: list[dict[str, str]], form: str, file: IO[bytes]) -> None:
+    """Write the rules; for people each as a paragraph, since what it asks is wider than a terminal."""
+    from pcapstat.formats import text
+
+    if form != "table":
+        return write(rules, list(rules[0]), form, file)
+    for rule in rules:
+        head = click.wrap_text(f"{rule['id']} ({rule['severity']}; {rule['source']})", 78, "", "    ")
+        text.write(file, f"{head}\n{click.wrap_text(rule['text'], 78, '    ', '    ')}\n")
 
 
 def write(rows: list[dict[str, Any]], columns: list[str], form: str, file: IO[bytes]) -> None:

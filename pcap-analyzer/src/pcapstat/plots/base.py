@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from pcapstat.labels import stem_of
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -37,7 +39,7 @@ def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.
 def names(captures: Sequence[Capture]) -> list[str]:
     """Return what a figure calls each capture: its file's name without the ending, or as much of its path as others do not have."""
     told = [capture.name or capture.paths[0] for capture in captures]
-    short = [PurePath(name).name.split(".")[0] for name in told]
+    short = [stem_of(name) for name in told]
     numbered = [f"{name} ({told[:at].count(name) + 1})" if name in told[:at] else name for at, name in enumerate(told)]
     ends = [PurePath(name).parts for name in numbered]
     return [name if short.count(name) == 1 else own_end(parts, ends) for name, parts in zip(short, ends, strict=True)]

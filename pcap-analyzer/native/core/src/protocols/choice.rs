@@ -163,6 +163,16 @@ fn surer<T>(one: (Likely, T), other: (Likely, T)) -> (Likely, T) {
     }
 }
 
+/// Names of the protocols that one of a stream's ports speaks for; none where a rule of the user's says what is there.
+#[must_use]
+pub fn expected(rules: &[DecodeAs], is_tcp: bool, ports: [u16; 2]) -> Vec<&'static str> {
+    if rules.iter().any(|rule| rule.is_tcp == is_tcp && ports.iter().any(|&port| rule.has(port))) {
+        return Vec::new();
+    }
+    let is_expected = |row: &&Protocol| is_carried(row, is_tcp) && ports.iter().any(|&port| is_port_of(row, port));
+    PROTOCOLS.iter().copied().filter(is_expected).map(|row| row.name).collect()
+}
+
 /// Whether one of the packet's ports is one of the protocol's.
 fn is_expected(row: &Protocol, packet: &Packet) -> bool {
     is_port_of(row, packet.source.port) || is_port_of(row, packet.destination.port)

@@ -15,7 +15,7 @@ mod tls;
 mod websocket;
 mod xmpp;
 
-pub use choice::{choose, choose_inside, is_server_port, DecodeAs, FoundBy};
+pub use choice::{choose, choose_inside, expected, is_server_port, DecodeAs, FoundBy};
 pub use coap::show_inner;
 pub use framed::{Framing, FRAMED};
 pub use tls::show_hidden;

@@ -284,7 +284,7 @@ table! {
         frame_first: u64 [""],
         /// Last frame.
         frame_last: u64 [""],
-        /// Receiver of the data: client or server; the side that more data messages reach.
+        /// Receiver of the data: client or server; the side that more data messages reach, of closed records the side whose records bring more.
         receiver: &'static str [""],
         /// Time1 by the transport's first packet (TCP SYN).
         time1_transport_ns: i64 ["ns"],

@@ -14,11 +14,11 @@ use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::exchanges::{Event, Linker, Timing};
 use crate::message::{Message, Side};
-use crate::note::{self, NoteKind, Notes};
+use crate::note::{self, Note, NoteKind, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
-use crate::protocols::{choose, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
+use crate::protocols::{choose, expected, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
 use crate::share::Part;
 use crate::span::Piece;
@@ -475,6 +475,18 @@ impl<'s> Back<'s> {
         }
     }
 
+    /// Tells of a stream with bytes whose port speaks for a protocol that they are not.
+    fn note_unlike_port(&mut self, place: u32) {
+        let Some(Stream { tries: 1.., ends, last_file, last_frame, .. }) = self.streams.get(place) else { return };
+        let names = expected(&self.rooms.options.decode_as, ends.transport == "tcp", [ends.client.port, ends.server.port]);
+        if names.is_empty() {
+            return;
+        }
+        let detail = format!("no {} between {} ports {} and {}", names.join(" or "), ends.transport, ends.client.port, ends.server.port);
+        let (kind, session, file, frame) = (note::UNLIKE_PORT, None, *last_file, *last_frame);
+        self.rooms.notes.take(Note { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail });
+    }
+
     /// A stream whose protocol was not found counts with the others.
     fn leave_alone(&mut self, place: u32) {
         let Some(stream) = self.streams.get_mut(place) else { return };
@@ -491,6 +503,7 @@ impl<'s> Back<'s> {
             *frame_sum += frames;
             *byte_sum += bytes;
         }
+        self.note_unlike_port(place);
     }
 }
 
