@@ -146,6 +146,7 @@ local function connect(message, bytes, at, connection)
     end
     -- the topmost bit marks a bridge between brokers, a private agreement of Mosquitto's: the other broker then leaves RETAIN as it is
     message.is_retain_as_published = level >= 128
+    message.is_new_session = floor(flags / 2) % 2 == 1
     connection.version = math.max(3, math.min(5, level % 128))
     behind = behind + 4
     if connection.version == 5 then
@@ -163,6 +164,8 @@ end
 
 local function connack(message, bytes, at, connection)
     message.is_session_present, message.result = (bytes:byte(at) or 0) % 2 == 1, bytes:byte(at + 1)
+    -- MQTT 3.1 has a reserved bit there
+    message.is_new_session = not message.is_session_present and (connection.version or 4) > 3
     if connection.version ~= 5 or at + 2 > #bytes then
         return at + 2, 2
     end

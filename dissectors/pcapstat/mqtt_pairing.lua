@@ -1,6 +1,7 @@
 -- Which control packets belong together (MQTT 5 §4.3, §4.4), also those of MQTT-SN; and which delivery carries on which publication: the same
--- topic and payload, in another session. With RETAIN a server sends what it has kept, and to those that ask for messages as published also what it
--- forwards: what was published after the subscriber's last SUBSCRIBE; where the capture shows none, the subscription is older, and not why it is sent.
+-- topic and payload, in another session, and not before that has subscribed, where the capture shows its beginning. With RETAIN a server sends what it
+-- has kept, and to those that ask for messages as published also what it forwards: what was published after the subscriber's last SUBSCRIBE; where the
+-- capture shows none, the subscription is older, and not why it is sent.
 
 local exchanges = require("pcapstat.exchanges")
 
@@ -41,17 +42,26 @@ local function publish(exchange, message)
     list[#list + 1] = exchange
 end
 
--- CONNECT or SUBSCRIBE: publications from then on may be forwarded with RETAIN.
-local function ask_for_retain(message, talk)
+-- CONNECT, CONNACK or SUBSCRIBE: publications from then on may be forwarded. In a session that began before, or is not captured from its start, the
+-- subscription may be older than the capture shows.
+local function subscribed(message, talk)
     talk.is_retain_as_published = talk.is_retain_as_published or message.is_retain_as_published
     if message.number == SUBSCRIBE then
-        talk.forwarded_since_ns = talk.is_retain_as_published and message.time_ns or math.huge
+        talk.retained_since_ns = talk.is_retain_as_published and message.time_ns or math.huge
     end
+    if message.is_new_session or message.number == SUBSCRIBE and talk.is_new then
+        talk.forwarded_since_ns, talk.is_new = message.time_ns, message.is_new_session
+    end
+end
+
+local function forwarded_since_ns(message)
+    local since_ns = message.stream.forwarded_since_ns or -math.huge
+    return message.retain and math.max(since_ns, message.stream.retained_since_ns or since_ns) or since_ns
 end
 
 -- The earliest publication behind the last that this session was given.
 local function find(message)
-    local since_ns = message.retain and message.stream.forwarded_since_ns or -math.huge
+    local since_ns = forwarded_since_ns(message)
     local list, found = publications_of(key_of(message)) or {}, nil
     for at = #list, 1, -1 do
         local publication = list[at]
@@ -181,7 +191,7 @@ local function request_key(message, kind)
 end
 
 local function place_request(message, _, _, talk)
-    ask_for_retain(message, talk)
+    subscribed(message, talk)
     local key = request_key(message, message.number)
     if talk.requests[key] and is_again(message) then
         exchanges.join_again(talk.requests[key], message)
@@ -202,11 +212,12 @@ local function answered_by(kind)
 end
 
 local function place_connect(message, _, _, talk)
-    ask_for_retain(message, talk)
+    subscribed(message, talk)
     open_in(talk.connects, "CONNECT", message)
 end
 
 local function place_connack(message, _, _, talk)
+    subscribed(message, talk)
     talk.is_resumed = message.is_session_present
     answer(table.remove(talk.connects, 1), message)
 end

@@ -87,7 +87,7 @@ local function fields(message, kind, bytes, at, connection, side)
         message.id, message.result = u16(bytes, at + 3), bytes:byte(at + 5)
         agree(message, connection, 8, u16(bytes, at + 1))
     elseif kind == CONNECT then
-        message.client_identifier = bytes:sub(at + 4)
+        message.client_identifier, message.is_new_session = bytes:sub(at + 4), floor(bytes:byte(at) / 4) % 2 == 1
     elseif kind == PINGREQ and at <= #bytes then
         message.client_identifier = bytes:sub(at)
     elseif message.number and message.number >= 5 and message.number <= 7 or message.number == 11 then

@@ -85,6 +85,34 @@ def test_frames_in_another_order_give_no_alarm(tmp_path: Path) -> None:
     assert broken(path) == {}
 
 
+DOUBLED = (0.0, 2.5, 2.6, 7.5, 7.7, 17.5, 17.6, 38.0, 38.2)
+"""A GET and its four retransmissions, each of which comes twice (RFC 7252 §4.2, §4.8)."""
+
+
+@pytest.mark.parametrize(
+    ("identifications", "rules"),
+    [
+        ((1, 2, 2, 3, 3, 4, 4, 5, 5), set()),
+        ((1, 2, 3, 4, 5, 6, 7, 8, 9), {"RFC7252-4.2-timeout", "RFC7252-4.2-max-retransmit"}),
+        ((1, 1, 1, 1, 1, 1, 1, 1, 1), {"RFC7252-4.2-timeout", "RFC7252-4.2-max-retransmit"}),
+        ((0, 0, 0, 0, 0, 0, 0, 0, 0), {"RFC7252-4.2-timeout", "RFC7252-4.2-max-retransmit"}),
+    ],
+    ids=["doubled", "sent again", "one for all", "none"],
+)
+def test_what_the_network_doubled_is_no_retransmission(identifications: tuple[int, ...], rules: set[str], tmp_path: Path) -> None:
+    """RFC 6864 §4.1, §4.2: what is sent again is another packet, with another IP identification where its sender gives them."""
+    from scapy.layers.inet import IP
+    from scapy.utils import wrpcap
+
+    frames = packets([(C, coap(CON, GET, 1, b"t"), time_s) for time_s in DOUBLED], "udp", 5683)
+    for frame, identification in zip(frames, identifications, strict=True):
+        frame[IP].id = identification
+    path = tmp_path / "doubled.pcap"
+    wrpcap(str(path), frames)
+    assert set(broken(path)) == rules
+    assert [row["ip_identification"] for row in pcapstat.open(path).messages.rows()] == [number or None for number in identifications]
+
+
 @pytest.mark.parametrize("first", [0, 6])
 @pytest.mark.parametrize("from_client", [True, False])
 @pytest.mark.parametrize("name", BOTH_WAYS)

@@ -271,6 +271,32 @@ def test_retain_as_published_is_a_delivery(options: int, parents: list[int | Non
     assert [row["parent"] for row in rows if row["direction"] == "s2c"] == parents
 
 
+@pytest.mark.parametrize(
+    ("clean", "present", "delays_ms"),
+    [(True, False, [2, 2]), (False, False, [2, 2]), (False, True, [79, 22])],
+    ids=["clean", "lost", "resumed"],
+)
+def test_what_was_published_before_the_subscription_is_not_delivered(
+    clean: bool, present: bool, delays_ms: list[int], tmp_path: Path
+) -> None:
+    """MQTT 5 §3.1.2.4, §3.2.2.1.1: a session that the server did not go on with has no subscription before its SUBSCRIBE."""
+    publisher = [(C, connect(identifier="p"), 0.01), (S, connack(), 0.02)]
+    publisher += [(C, publish(payload=b"same"), time_s) for time_s in (0.03, 0.107, 0.127)]
+    subscriber = [
+        (C, connect(identifier="s", clean=clean), 0.05),
+        (S, connack(present=present), 0.06),
+        (C, subscribe(1, "t"), 0.07),
+        (S, suback(1, 0), 0.08),
+        (S, publish(payload=b"same"), 0.109),
+        (S, publish(payload=b"same"), 0.129),
+    ]
+    path = two_connections(tmp_path / "mqtt.pcap", publisher, subscriber, 0)
+    rows = of_table(path)
+
+    assert [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))] == rows
+    assert [round(row["delay_ns"] / 1e6) for row in rows if row["delay_ns"] is not None] == delays_ms
+
+
 def test_a_late_delivery_is_linked_with_its_publication(tmp_path: Path) -> None:
     """Within two minutes of the last publication each one is linked with its delivery, whatever came in between; an older one is not."""
     times = {b"a": 0.1, b"b": 30.0, b"c": 100.0, b"d": 121.0, b"e": 130.0}

@@ -13,6 +13,7 @@ use crate::note::{Notes, CONTEXT_UNKNOWN, HUGE_SEGMENT, LENGTH_LIES, LINK_ENCRYP
 use crate::packet::{Account, Address, Endpoint, OtherFrame, Packet, Refusal};
 use crate::span::Origin;
 use crate::transport_headers as transport;
+use std::num::NonZeroU16;
 
 /// What a frame turned out to hold.
 #[derive(Debug)]
@@ -374,6 +375,7 @@ impl<'n> Context<'n> {
             frame: self.number,
             frame_first: earlier.first().copied().unwrap_or(self.number),
             file: self.file,
+            ip_identification: ip.identification.and_then(NonZeroU16::new),
             time_ns: self.time_ns,
             time_first_ns: self.account.time_first_ns,
             headers,
@@ -383,7 +385,6 @@ impl<'n> Context<'n> {
         packet.source = Endpoint { address: ip.source, port: opened.source_port };
         packet.destination = Endpoint { address: ip.destination, port: opened.destination_port };
         packet.transport = opened.transport;
-        packet.ip_identification = ip.identification;
         packet.is_sent_again = self.is_sent_again;
         Found::Packet(Place { offset: opened.payload.offset, length: opened.payload.captured.len(), is_reassembled: false })
     }

@@ -162,8 +162,6 @@ pub struct Packet {
     pub destination: Endpoint,
     /// UDP, or TCP with its header.
     pub transport: Transport,
-    /// IP identification (IPv4), to tell a packet captured twice from one sent twice (trap 7).
-    pub ip_identification: Option<u16>,
     /// Whether the link layer sent its frame again, which holds no other packet then.
     pub is_sent_again: bool,
 }
@@ -173,7 +171,7 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn is_identified(&self) -> bool {
-        matches!(self.ip_identification, Some(1..))
+        self.origin.ip_identification.is_some()
     }
 
     /// Its frames: more than one where it was fragmented.

@@ -1,6 +1,7 @@
 //! Byte ranges that remember their frames, and the sharing of a frame's headers among its messages so that the parts add up.
 
 use crate::packet::Headers;
+use std::num::NonZeroU16;
 use std::ops::Deref;
 
 /// What bytes remember of the packet that brought them.
@@ -12,6 +13,8 @@ pub struct Origin {
     pub frame_first: u64,
     /// Which input.
     pub file: u16,
+    /// IP identification (IPv4), to tell a packet captured twice, or doubled on its way, from one sent twice (trap 7).
+    pub ip_identification: Option<NonZeroU16>,
     /// Capture time of `frame`.
     pub time_ns: i64,
     /// Capture time of `frame_first`.
@@ -148,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn origin(headers: Headers, total: u32) -> Origin {
-        Origin { frame: 1, frame_first: 1, file: 0, time_ns: 0, time_first_ns: 0, headers, payload_bytes: total }
+        Origin { frame: 1, frame_first: 1, headers, payload_bytes: total, ..Origin::default() }
     }
 
     #[test]

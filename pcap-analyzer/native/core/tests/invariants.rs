@@ -58,7 +58,8 @@ fn cut(protocol: &Protocol, bytes: &[u8], segment: usize) -> Seen {
         let frame = number as u64 + 1;
         let total = u32::try_from(chunk.len()).unwrap();
         let (time_ns, headers) = (0, Headers::default());
-        let origin = Origin { frame, frame_first: frame, file: 0, time_ns, time_first_ns: time_ns, headers, payload_bytes: total };
+        let origin =
+            Origin { frame, frame_first: frame, time_ns, time_first_ns: time_ns, headers, payload_bytes: total, ..Origin::default() };
         let piece = origin.whole();
         let mut cutter = Cutter {
             decoder: &mut decoder,

@@ -10,6 +10,7 @@ use crate::transport::{Seat, StreamTable};
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::num::NonZeroU16;
 
 /// Packets that travel together from the first half to the second, where each thread takes its part of them.
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ fn digest(packet: &Packet, payload: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write_u64(u64::from(header.sequence) << 32 | u64::from(header.acknowledgment));
     hasher.write_u64(u64::from(header.flags) << 32 | u64::from(header.window) << 16 | u64::from(header.maximum_segment_bytes.unwrap_or(0)));
-    hasher.write_u64(u64::from(packet.payload_bytes) << 16 | u64::from(packet.ip_identification.unwrap_or(0)));
+    hasher.write_u64(u64::from(packet.payload_bytes) << 16 | u64::from(packet.ip_identification.map_or(0, NonZeroU16::get)));
     hasher.write(payload.get(..digested).unwrap_or(payload));
     hasher.finish()
 }

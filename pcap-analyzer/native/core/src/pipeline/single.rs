@@ -32,7 +32,8 @@ pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> 
     let total = u32::try_from(bytes.len()).ok()?;
     let (file, frame, time_ns) = (0, 1, 0);
     let headers = Headers::default();
-    let origin = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, payload_bytes: total };
+    let origin =
+        Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, payload_bytes: total, ..Origin::default() };
     let piece = origin.whole();
     let mut decoder = (protocol.decoder)(decoding);
     let mut message = Message { wants_text: true, ..Message::default() };

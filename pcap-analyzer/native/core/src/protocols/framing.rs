@@ -5,6 +5,7 @@ use crate::message::{Message, Side};
 use crate::note::{NoteKind, GAP, MALFORMED, UNFINISHED, UNPARSED};
 use crate::packet::Headers;
 use crate::span::{self, Origin, Piece};
+use std::num::NonZeroU16;
 
 /// What takes the messages that were cut.
 pub trait Receiver {
@@ -331,7 +332,7 @@ impl Half {
         partial.wire_bytes = len.max(partial.wire_bytes);
         let (frame, time_ns) = cutter.now;
         let (file, headers) = (partial.file, Headers::default());
-        let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, payload_bytes: 0 };
+        let last = Origin { frame, frame_first: frame, file, time_ns, time_first_ns: time_ns, headers, ..Origin::default() };
         let bytes = std::mem::take(&mut partial.bytes);
         self.emit_partial(&partial, cutter, None, last.whole(), &bytes, receiver);
         self.is_lost = len < wire_bytes || !is_end_known;
@@ -400,6 +401,7 @@ fn locate(message: &mut Message, now: (u64, i64), last: Piece<'_>) {
     message.time_ns = now.1;
     message.time_first_ns = last.time_first_ns;
     message.time_last_ns = last.time_ns;
+    message.ip_identification = last.ip_identification.map(NonZeroU16::get);
 }
 
 /// Counts a message that breaks its format as opaque, and says where it does.

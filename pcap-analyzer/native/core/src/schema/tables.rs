@@ -43,6 +43,9 @@ table! {
         destination_address: Address [""],
         /// Receiver's port.
         destination_port: u16 [""],
+        /// IP identification (RFC 791 §3.1) of the packet with the message's last byte; none where it is 0, and in IPv6. What a sender sends again has
+        /// another one; what is doubled on its way has the same.
+        ip_identification: Option<u16> [""],
         /// Protocol, by Wireshark's filter name: coap, mqtt, tls, dtls.
         protocol: &'static str [""],
         /// Kind of message: CoAP type (CON, NON, ACK, RST), MQTT packet type, TLS content type.

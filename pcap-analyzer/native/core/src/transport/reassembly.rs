@@ -231,12 +231,11 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Headers;
     use proptest::prelude::*;
 
     fn origin(frame: u64, total: usize) -> Origin {
         let total = u32::try_from(total).unwrap();
-        Origin { frame, frame_first: frame, file: 0, time_ns: 0, time_first_ns: 0, headers: Headers::default(), payload_bytes: total }
+        Origin { frame, frame_first: frame, payload_bytes: total, ..Origin::default() }
     }
 
     fn run(start: u32, segments: &[(u32, &[u8])]) -> (Vec<u8>, u64, u64) {

@@ -33,6 +33,8 @@ class Sent:
     content: int
     """A hash of what tells it from another message with its Message ID."""
     times_ns: list[int]
+    identifications: list[int | None]
+    """IP identifications of its transmissions."""
     block1_num: int | None
     block2: tuple[int, int] | None
     """Of a request: where the block that it asks for begins, and its size, in bytes."""
@@ -135,6 +137,10 @@ class State:
     heard: set[str] = field(default_factory=set)
     """Directions that the capture has messages of: it may hold one only."""
     first_ns: int | None = None
+    identification: dict[str, int] = field(default_factory=dict)
+    """By direction: the IP identification of the first packet that has one."""
+    identifying: set[str] = field(default_factory=set)
+    """Directions whose sender gives its packets different ones: then equal ones are of one packet."""
     sweep_at: int = SWEEP_LEAST
     """How many messages are kept before those are looked for that can be forgotten."""
     is_whole: bool = True
@@ -146,6 +152,7 @@ class State:
     def take(self, message: Message) -> None:
         """Learn from a message that was judged."""
         self.heard.add(message["direction"])
+        self.take_identification(message)
         if self.first_ns is None:
             self.first_ns = message["time_ns"]
         self.probes.pop(other(message["direction"]), None)
@@ -160,12 +167,25 @@ class State:
         elif is_response(message):
             self.take_response(message)
 
+    def take_identification(self, message: Message) -> None:
+        """Learn whether the sender gives its packets IP identifications that tell them apart."""
+        direction, identification = message["direction"], message["ip_identification"]
+        if identification is not None and self.identification.setdefault(direction, identification) != identification:
+            self.identifying.add(direction)
+
+    def is_doubled(self, before: Sent, message: Message) -> bool:
+        """Whether it is a transmission of before that the network doubled (RFC 7252 §4.5): what is sent again is another packet."""
+        return message["direction"] in self.identifying and message["ip_identification"] in before.identifications
+
     def take_new(self, message: Message) -> None:
         """Follow a message with a Message ID of its sender's, or one of its transmissions."""
         key = (message["direction"], message["message_id"])
         before = self.sent.get(key)
         if before is not None and is_same(before, message) and is_within_lifetime(before, message):
+            if self.is_doubled(before, message):
+                return
             before.times_ns.append(message["time_ns"])
+            before.identifications.append(message["ip_identification"])
             self.outstanding[message["direction"]].see(before)
             return
         if len(self.sent) >= self.sweep_at:
@@ -248,11 +268,11 @@ class State:
 
 
 def again(message: Message, state: State) -> Sent | None:
-    """Return the confirmable message that this one repeats."""
-    if message["kind"] != "CON":
+    """Return the confirmable message that this one repeats; what the network doubled repeats none."""
+    before = state.sent.get((message["direction"], message["message_id"])) if message["kind"] == "CON" else None
+    if before is None or not is_same(before, message) or not is_within_lifetime(before, message):
         return None
-    before = state.sent.get((message["direction"], message["message_id"]))
-    return before if before is not None and is_same(before, message) and is_within_lifetime(before, message) else None
+    return None if state.is_doubled(before, message) else before
 
 
 def awaited_by(message: Message, state: State) -> list[Sent]:
@@ -274,6 +294,7 @@ def sent_of(message: Message) -> Sent:
         message["token"] or "",
         content_of(message),
         [message["time_ns"]],
+        [message["ip_identification"]],
         message["block1_num"],
         asked_block(message),
         is_notification(message),

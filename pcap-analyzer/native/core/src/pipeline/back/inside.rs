@@ -14,6 +14,7 @@ use crate::protocols::framing::{datagram, Cutter, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
 use crate::span::Origin;
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 /// What is known of the inside of a conversation.
 #[derive(Default)]
@@ -81,6 +82,7 @@ impl Sealed {
             frame: row.frame_last,
             frame_first: row.frame_first,
             file,
+            ip_identification: row.ip_identification.and_then(NonZeroU16::new),
             time_ns: row.time_last_ns,
             time_first_ns: row.time_first_ns,
             headers,

@@ -58,43 +58,64 @@ pub struct Flows {
     publishes: [Few<u16, Flow>; 2],
     /// What is seldom open, as long as it is.
     seldom: Option<Box<Seldom>>,
-    retain: Retain,
+    subscribed: Subscribed,
     /// Whether the server went on with a session of an earlier connection (MQTT 5 §3.2.2.1.1).
     is_resumed: bool,
     /// Whether requests are sent again until they are answered, and as they were.
     is_over_datagrams: bool,
 }
 
-/// What RETAIN tells in a PUBLISH from the server: it forwards the message of a publisher, or sends for a new subscription one that it has kept, which is
-/// no delivery of what is published now (trap 33). To most subscribers only the latter has RETAIN (MQTT 5 §3.3.1.3); those that ask for messages as
-/// published, and bridges, get both with it. So with RETAIN it is taken for a message of a publisher
+/// Which publications the server may forward in a connection: none of before the subscription. Where topic and payload say the same again and again, a
+/// delivery would else be taken for that of a publication that nobody had subscribed to yet.
+///
+/// Where the server goes on with a session, or its start is not captured, the subscription is older than the capture shows. RETAIN tells more: the server
+/// forwards the message of a publisher, or sends for a new subscription one that it has kept, which is no delivery of what is published now (trap 33). To
+/// most subscribers only the latter has RETAIN (MQTT 5 §3.3.1.3); those that ask for messages as published, and bridges, get both with it. So with RETAIN
+/// it is taken for a message of a publisher
 ///
 /// - that sent it after the subscriber's last SUBSCRIBE, where the subscriber asks for messages as published;
 /// - where the capture shows no SUBSCRIBE: the subscription is older, and not why it is sent.
 #[derive(Debug, Default)]
-struct Retain {
+struct Subscribed {
     is_as_published: bool,
-    /// Publications from then on may be forwarded with RETAIN: 0 where all may, the end of all times where none is.
-    forwarded_since_ns: i64,
+    /// Whether the session began with this connection, and nothing was subscribed to since.
+    is_new: bool,
+    /// Publications from then on may be forwarded: 0 where all may.
+    since_ns: i64,
+    /// Publications from then on may be forwarded with RETAIN: the end of all times where none is.
+    retained_since_ns: i64,
 }
 
-impl Retain {
-    /// CONNECT or SUBSCRIBE.
-    fn ask(&mut self, message: &Message, at: &Moment) {
+impl Subscribed {
+    /// CONNECT, CONNACK or SUBSCRIBE.
+    fn take(&mut self, message: &Message, at: &Moment) {
         self.is_as_published |= message.facts.is_retain_as_published;
-        if message.number == SUBSCRIBE {
-            self.forwarded_since_ns = if self.is_as_published { at.time_ns } else { i64::MAX };
+        match message.number {
+            SUBSCRIBE => {
+                self.retained_since_ns = if self.is_as_published { at.time_ns } else { i64::MAX };
+                if std::mem::take(&mut self.is_new) {
+                    self.since_ns = at.time_ns;
+                }
+            }
+            _ if is_new_session(message) => (self.is_new, self.since_ns) = (true, at.time_ns),
+            _ => {}
         }
     }
 
     /// The time from which on the publications are that the server may forward with this PUBLISH.
-    const fn since_ns(&self, publish: &Message) -> i64 {
-        if matches!(publish.row.retain, Some(true)) {
-            self.forwarded_since_ns
-        } else {
-            i64::MIN
+    fn since_ns(&self, publish: &Message) -> i64 {
+        match publish.row.retain {
+            Some(true) => self.since_ns.max(self.retained_since_ns),
+            _ => self.since_ns,
         }
     }
+}
+
+/// Whether CONNECT or CONNACK tells that there is nothing of an earlier connection: Clean Start, Clean Session (MQTT 5 §3.1.2.4, MQTT 3.1.1 §3.1.2.4), no
+/// session present (MQTT 5 §3.2.2.1.1); MQTT 3.1 has a reserved bit there.
+fn is_new_session(message: &Message) -> bool {
+    let is_absent = message.row.session_present == Some(false) && message.row.version.is_some_and(|version| version > 3);
+    message.row.clean_start == Some(true) || is_absent
 }
 
 /// Exchanges that are seldom open: there are many connections, so they have no room in each.
@@ -114,11 +135,12 @@ impl Pairing for Flows {
             PUBACK | PUBREC | PUBCOMP => self.acknowledge(message, from, at, exchanges),
             PUBREL => self.release(message, from, at, exchanges),
             CONNECT => {
-                self.retain.ask(message, at);
+                self.subscribed.take(message, at);
                 self.begin_by_order(|seldom| &mut seldom.connects, message, from, at, exchanges)
             }
             PINGREQ => self.begin_by_order(|seldom| &mut seldom.pings, message, from, at, exchanges),
             CONNACK => {
+                self.subscribed.take(message, at);
                 self.is_resumed = message.row.session_present == Some(true);
                 let connect = self.take_seldom(|seldom| seldom.connects.pop_front());
                 answer(connect, message, at, exchanges)
@@ -248,7 +270,7 @@ impl Flows {
         let publication = match from {
             Side::Client => Some(exchanges.publish(exchange, message, at)),
             Side::Server => {
-                exchanges.deliver_publication(exchange, message, at, self.retain.since_ns(message));
+                exchanges.deliver_publication(exchange, message, at, self.subscribed.since_ns(message));
                 None
             }
         };
@@ -326,7 +348,7 @@ impl Flows {
 
     /// SUBSCRIBE (§3.8), UNSUBSCRIBE (§3.10)
     fn request(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
-        self.retain.ask(message, at);
+        self.subscribed.take(message, at);
         let key = request_key(message, message.number);
         if let Some(exchange) = self.open_request(key).filter(|_| message.dup == Some(true) || self.is_over_datagrams) {
             return repeat_request(exchange, message, at, exchanges);

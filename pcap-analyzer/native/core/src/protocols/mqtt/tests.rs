@@ -5,6 +5,10 @@ use proptest::prelude::*;
 
 /// CONNECT of MQTT 5 §3.1: name, level 5, clean start, keep alive 60, no properties, client "abc" (by hand).
 const CONNECT_5: &[u8] = b"\x10\x10\0\x04MQTT\x05\x02\0\x3c\0\0\x03abc";
+/// Clean Session 0 (MQTT 3.1.1 §3.1.2.4).
+const GOES_ON_4: &[u8] = b"\x10\x0f\0\x04MQTT\x04\0\0\x3c\0\x03abc";
+/// Clean Session 0 in MQTT 3.1 (§3.1).
+const GOES_ON_3: &[u8] = b"\x10\x11\0\x06MQIsdp\x03\0\0\x3c\0\x03abc";
 const CONNECT_4: &[u8] = b"\x10\x0f\0\x04MQTT\x04\x02\0\x3c\0\x03abc";
 
 fn decode(decoder: &mut Mqtt, bytes: &[u8], from: Side) -> (Message, Step) {
@@ -221,6 +225,40 @@ fn delays_with_retain(asks: &[&[u8]], level: u8) -> [Option<i64>; 2] {
     [delivered.next().unwrap(), delivered.next().unwrap()]
 }
 
+/// The same PUBLISH is sent at 5, 20, 40 and 60; a subscriber's packets come at 10, 11 and on, and each but the first PUBLISH is delivered 2 later: the delays.
+fn delays_of_the_same(subscriber_s: &[(Side, &[u8])], level: u8) -> Vec<Option<i64>> {
+    let (mut exchanges, mut publisher, mut subscriber) = (Exchanges::new(true), pairing::Flows::default(), pairing::Flows::default());
+    let publish = decode(&mut of_version(4), b"\x30\x04\0\x01tx", Side::Client).0;
+    publisher.place(&publish, Side::Client, &moment(0, 5), &mut exchanges);
+    let mut decoder = of_version(level);
+    for (time_ns, (from, bytes)) in (10..).zip(subscriber_s) {
+        subscriber.place(&decode(&mut decoder, bytes, *from).0, *from, &moment(1, time_ns), &mut exchanges);
+    }
+    for time_ns in [20, 40, 60] {
+        publisher.place(&publish, Side::Client, &moment(0, time_ns), &mut exchanges);
+        subscriber.place(&publish, Side::Server, &moment(1, time_ns + 2), &mut exchanges);
+    }
+    let ended = exchanges.take_ended();
+    ended.iter().filter(|exchange| exchange.session == 1 && exchange.kind == "PUBLISH QoS 0").map(|exchange| exchange.delay_ns).collect()
+}
+
+#[test]
+fn what_was_published_before_the_subscription_is_delivered_to_nobody() {
+    // MQTT 5 §4.1, §3.1.2.4, §3.2.2.1.1: Clean Start, or no session present, means that there is no subscription before SUBSCRIBE
+    let (fresh, goes_on) = (&b"\x20\x02\0\0"[..], &b"\x20\x02\x01\0"[..]);
+    let subscribe = (Side::Client, &b"\x82\x06\0\x01\0\x01t\0"[..]);
+    let at_once = vec![Some(2); 3];
+    assert_eq!(at_once, delays_of_the_same(&[(Side::Client, CONNECT_4), subscribe], 4));
+    assert_eq!(at_once, delays_of_the_same(&[(Side::Client, GOES_ON_4), (Side::Server, fresh), subscribe], 4));
+    // a subscription that the server has by itself
+    assert_eq!(at_once, delays_of_the_same(&[(Side::Client, CONNECT_4)], 4));
+    // a session of before, which may have the publication in store; so may one whose beginning is not captured; MQTT 3.1 does not tell
+    let from_store = vec![Some(17), Some(22), Some(22)];
+    assert_eq!(from_store, delays_of_the_same(&[(Side::Client, GOES_ON_4), (Side::Server, goes_on), subscribe], 4));
+    assert_eq!(from_store, delays_of_the_same(&[subscribe], 4));
+    assert_eq!(from_store, delays_of_the_same(&[(Side::Client, GOES_ON_3), (Side::Server, fresh), subscribe], 3));
+}
+
 #[test]
 fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
     // MQTT 5 §3.8.3.1, bit 3 of the options: Retain As Published; §3.3.1.3: else RETAIN is that of a message that the server has kept
@@ -232,8 +270,9 @@ fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
     let (bridge, subscribe) = (&b"\x10\x0f\0\x04MQTT\x84\x02\0\x3c\0\x03abc"[..], &b"\x82\x06\0\x01\0\x01t\0"[..]);
     assert_eq!([None, Some(5)], delays_with_retain(&[bridge, subscribe], 4));
     assert_eq!([None, None], delays_with_retain(&[CONNECT_4, subscribe], 4));
-    // a session that goes on: nothing is sent for a new subscription
-    assert_eq!([Some(7), Some(5)], delays_with_retain(&[CONNECT_4], 4));
+    // a session that goes on (Clean Session 0): nothing is sent for a new subscription; a new one, in which nobody has subscribed yet
+    assert_eq!([Some(7), Some(5)], delays_with_retain(&[GOES_ON_4], 4));
+    assert_eq!([None, Some(5)], delays_with_retain(&[CONNECT_4], 4));
 }
 
 #[test]
