@@ -395,6 +395,17 @@ def test_a_stream_that_is_not_what_its_port_says_is_noted(
         assert "malformed" in {row["note"] for row in opened.notes.rows()}
 
 
+def test_what_came_before_a_protocol_was_recognised_is_noted(tmp_path: Path) -> None:
+    """A datagram that is malformed (RFC 7252 §3: a payload marker without payload) ahead of a request: its 5 bytes are in no message."""
+    payloads = (b"\x40\x01\0\x01\xff", b"\x40\x01\0\x02\xb1a")
+    udp = [Ether() / IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=5000, dport=5683) / Raw(payload) for payload in payloads]
+    found = pcapstat.open(pcap(tmp_path / "x.pcap", *map(bytes, udp)))
+    notes = [(row["note"], row["session"], row["frame_first"], row["text"].split(": ")[-1]) for row in found.notes.rows()]
+
+    assert [row["frames"] for row in found.messages.rows()] == [[2]]
+    assert ("unparsed", 0, 1, "5 bytes") in notes
+
+
 def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Path) -> None:
     """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
     [inner] = built(SAID[:1])

@@ -76,6 +76,8 @@ pub enum Why {
 pub struct Before {
     /// Their bytes.
     pub parts: PartSums,
+    /// Payload among these, copies aside: what was not recognised.
+    pub unparsed_bytes: u64,
     /// How many they are.
     pub frames: u64,
     /// How many of them TCP sent again.

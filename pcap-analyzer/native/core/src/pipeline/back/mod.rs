@@ -230,6 +230,7 @@ impl<'s> Back<'s> {
         }
         if let Some(waiting) = stream.waiting.get_or_insert_default().get_mut(from.index()) {
             add(&mut waiting.parts, &parts);
+            waiting.unparsed_bytes += if why == Why::Empty { packet.payload_bytes.into() } else { 0 };
             waiting.frames += u64::from(packet.frames());
             waiting.retransmissions += u64::from(why == Why::Retransmission);
             waiting.captured_twice += u64::from(why == Why::CapturedTwice);
@@ -372,6 +373,10 @@ impl<'s> Back<'s> {
         let books = &mut self.rooms.books;
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
             books.of(session).into_iter().for_each(|session| session.before(from, &waiting));
+            if waiting.unparsed_bytes > 0 {
+                let detail = || format!("{} bytes", waiting.unparsed_bytes);
+                self.rooms.notes.add(note::UNPARSED, Some(session), stream.last_file, stream.frame_first, detail);
+            }
         }
         if let Some(time_ns) = stream.handshake_ns {
             books.event(&Event::Sample { session, sample: stream.sample(Timing::TcpHandshake, time_ns) }, Side::Client);

@@ -121,6 +121,9 @@ pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
         add(&mut before.parts, &without_message(&piece.share(), piece.len()));
         before.frames += u64::from(piece.to() == piece.payload_bytes);
     }
+    if let Delivery::Chunk(piece, _) = delivery {
+        before.unparsed_bytes += u64::from(piece.len());
+    }
     before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_)));
     !matches!(delivery, Delivery::Repeated(_) | Delivery::KeepAlive(_))
 }
