@@ -23,9 +23,10 @@ demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture
 	$(BIN)/pip install --quiet --disable-pip-version-check .
 	$(BIN)/pcapstat summarize $(SAMPLE)
 
+# without MAKEFLAGS, since pip keeps make's jobserver from cargo, which would complain
 .PHONY: install-test
 install-test: $(BIN)/python cargo
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
+	MAKEFLAGS= $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
 
 .PHONY: tshark
 tshark:
