@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from against_standards.building import MACS
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
@@ -44,7 +45,7 @@ def test_a_small_capture_of_millions_of_messages_comes_to_its_end(tmp_path: Path
     packets = []
     for source, target, payload in [(client, server, REQUEST), (server, client, ANSWER), *[(client, server, deflated())] * FRAMES]:
         header = TCP(sport=source[1], dport=target[1], seq=next_bytes[source], ack=next_bytes[target], flags="PA")
-        packets.append(Ether() / IP(src=source[0], dst=target[0]) / header / Raw(payload))
+        packets.append(Ether(**MACS) / IP(src=source[0], dst=target[0]) / header / Raw(payload))
         next_bytes[source] += len(payload)
     capture, rows = tmp_path / "bomb.pcap", tmp_path / "rows.parquet"
     wrpcap(str(capture), packets)

@@ -8,6 +8,8 @@ from typing import Any
 
 C, S = True, False
 """From the client, from the server."""
+MACS = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
+"""Ethernet addresses of what is built: without them scapy asks the network who has the IP address, and waits for an answer."""
 Said = Sequence[tuple[bool, bytes] | tuple[bool, bytes, float]]
 
 
@@ -35,7 +37,7 @@ def packets(said: Said, transport: str, port: int, group: bool = False, client_p
     frames = []
     for when, from_client, segment in built:
         source, destination = ends if from_client else ends[::-1]
-        frame = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(src=source, dst=destination) / segment
+        frame = Ether(**MACS) / IP(src=source, dst=destination) / segment
         frame.time = 1_700_000_000 + when
         frames.append(frame)
     return frames

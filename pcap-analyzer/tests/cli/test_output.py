@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from against_standards.building import MACS
 from places import CAPTURES
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
@@ -298,7 +299,7 @@ def hostile(tmp_path: Path) -> Path:
     """Return a capture of a client whose identifier holds control characters and what turns the direction of text: MQTT 3.1.1 §3.1."""
     name = HOSTILE.encode()
     body = b"\x00\x04MQTT\x04\x02\x00\x3c" + len(name).to_bytes(2, "big") + name
-    ends = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="192.0.2.2")
+    ends = Ether(**MACS) / IP(src="192.0.2.1", dst="192.0.2.2")
     target = tmp_path / "hostile.pcap"
     opening = ends / TCP(sport=40000, dport=1883, flags="S", seq=0)
     wrpcap(str(target), [opening, ends / TCP(sport=40000, dport=1883, flags="PA", seq=1, ack=1) / (b"\x10" + bytes([len(body)]) + body)])
@@ -357,7 +358,7 @@ def test_summaries_of_several_captures_are_read_together(tmp_path: Path) -> None
     import pyarrow.dataset as ds
 
     empty = tmp_path / "empty.pcap"
-    wrpcap(str(empty), [Ether() / IP() / TCP()])
+    wrpcap(str(empty), [Ether(**MACS) / IP() / TCP()])
     captures = [*(CAPTURES / f"{name}.pcapng" for name in ("a-paho-qos1", "a-californium-con", "c-libcoap-dtls")), empty]
     files = [tmp_path / f"{number}.parquet" for number in range(len(captures))]
     for source, target in zip(captures, files, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from against_standards.building import MACS
 from places import SHARED
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
@@ -38,7 +39,7 @@ def written(path: Path, frames: Sequence[Any]) -> Path:
 
 def around(transport: Any, content: bytes) -> Any:
     """Put data from the client into a frame."""
-    return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(src=CLIENT, dst=SERVER) / transport / content
+    return Ether(**MACS) / IP(src=CLIENT, dst=SERVER) / transport / content
 
 
 def stream(port: int, content: bytes) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from against_standards.building import CONTENT, GET, NON, C, S, coap, connack_311, connect_311, packets, publish_311
+from against_standards.building import CONTENT, GET, MACS, NON, C, S, coap, connack_311, connect_311, packets, publish_311
 from scapy.layers.inet import IP, UDP, fragment
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -125,7 +125,7 @@ def test_fragments_captured_twice_make_one_message(tmp_path: Path, order: str) -
 def test_fragments_of_a_datagram_without_a_message_are_as_many_frames(tmp_path: Path, port: int, times: int) -> None:
     """RFC 791 §3.2: 98 bytes in fragments of 48 are three frames, whether the datagram is a copy or of a port that nobody knows."""
     data = coap(NON, GET, 1, b"t", [(11, b"r" * 12)], b"z" * 71) if port == 5683 else b"\xee" * 90
-    pieces = fragment(Ether() / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=port) / data, fragsize=48)
+    pieces = fragment(Ether(**MACS) / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=port) / data, fragsize=48)
     capture = written(tmp_path / "fragments.pcap", [(10 * number * US, piece) for number, piece in enumerate(pieces * times)])
 
     bytes_of_all = sum(len(piece) for piece in pieces)
@@ -139,7 +139,7 @@ def test_fragments_of_a_datagram_without_a_message_are_as_many_frames(tmp_path: 
 def test_fragments_of_a_datagram_that_is_filtered_out_are_as_many_frames(tmp_path: Path) -> None:
     """A display filter of tshark's that nothing passes leaves out three frames, not one."""
     data = coap(NON, GET, 1, b"t", [(11, b"r" * 12)], b"z" * 71)
-    pieces = fragment(Ether() / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=5683) / data, fragsize=48)
+    pieces = fragment(Ether(**MACS) / IP(src="192.0.2.1", dst="192.0.2.2", id=7) / UDP(sport=40000, dport=5683) / data, fragsize=48)
     capture = written(tmp_path / "fragments.pcap", [(10 * number * US, piece) for number, piece in enumerate(pieces)])
 
     [other] = pcapstat.open(capture, engine="tshark", tshark=pcapstat.Tshark(display_filter="coap.mid == 2")).summary().others
@@ -196,10 +196,7 @@ def test_datagrams_without_identification_are_told_apart_by_all_their_bytes(tmp_
     """IPv6 has no identification: two MQTT-SN messages in a burst that differ at their ends are two, a third that is alike is a copy."""
     bodies = [b"\x0c\x00\x00\x01\x00\x00" + b"temperature 21." + digit for digit in (b"1", b"2", b"1")]
     datagrams = [
-        Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
-        / IPv6(src="fd00::1", dst="fd00::2")
-        / UDP(sport=40000, dport=1884)
-        / (bytes([1 + len(body)]) + body)
+        Ether(**MACS) / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=40000, dport=1884) / (bytes([1 + len(body)]) + body)
         for body in bodies
     ]
     capture = written(tmp_path / "burst.pcap", [(10 * number * US, datagram) for number, datagram in enumerate(datagrams)])

@@ -10,7 +10,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from against_standards.building import ACK, CON, CONTENT, GET, NON, POST, C, S, Said, coap, connack_311, connect_311, mqtt, packets, text
+from against_standards.building import (
+    ACK,
+    CON,
+    CONTENT,
+    GET,
+    MACS,
+    NON,
+    POST,
+    C,
+    S,
+    Said,
+    coap,
+    connack_311,
+    connect_311,
+    mqtt,
+    packets,
+    text,
+)
 from scapy.layers.inet import GRE, ICMP, IP, UDP, fragment
 from scapy.layers.l2 import ARP, Ether
 from scapy.layers.vxlan import VXLAN
@@ -323,7 +340,7 @@ def test_what_icmp_quotes_is_no_message(tmp_path: Path) -> None:
 def test_outer_headers_of_a_tunnel_are_ip_bytes(tmp_path: Path) -> None:
     """Trap 63: GRE takes 20 + 4 bytes more; a VXLAN tunnel is not opened, its port is listed."""
     [inner] = built(SAID[:1])
-    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2")
+    outer = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2")
     wrpcap(str(tmp_path / "gre.pcap"), [outer / GRE() / inner[IP]])
     wrpcap(str(tmp_path / "vxlan.pcap"), [outer / UDP(sport=5555, dport=4789) / VXLAN(vni=1) / inner])
 
@@ -338,7 +355,7 @@ def test_labels_in_a_tunnel_are_ip_bytes(kind: str, header_bytes: int, tmp_path:
     """RFC 4023 §3, §4: an MPLS label (4 bytes) stands behind the IP header (protocol 137) or behind GRE (type 0x8847); tshark agrees."""
     [inner] = built(SAID[:1])
     label = bytes.fromhex("00005140") + bytes(inner[IP])
-    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=47 if kind == "gre" else 137)
+    outer = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2", proto=47 if kind == "gre" else 137)
     capture = pcap(tmp_path / "x.pcap", bytes(outer / (GRE(proto=0x8847) / label if kind == "gre" else Raw(label))))
 
     assert split(capture) == [(49 + header_bytes, 14, 0, IP_BYTES + header_bytes, UDP_BYTES, GET_BYTES)]
@@ -359,7 +376,7 @@ def test_ppp_in_gre_is_opened(header: str, is_opened: bool, tmp_path: Path) -> N
     """RFC 2637 §4.1: S says that a sequence number follows, A an acknowledgment number, without S there is no payload; tshark agrees."""
     [inner] = built(SAID[:1])
     gre, ppp = bytes.fromhex(header), bytes.fromhex("ff030021") + bytes(inner[IP])
-    outer = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=47) / Raw(gre + (ppp if is_opened else b""))
+    outer = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2", proto=47) / Raw(gre + (ppp if is_opened else b""))
     capture = pcap(tmp_path / "x.pcap", bytes(outer))
 
     header_bytes = 20 + len(gre) + 4
@@ -383,7 +400,7 @@ def test_a_stream_that_is_not_what_its_port_says_is_noted(
     payload: bytes, port: int, rules: list[str], told: list[str], tmp_path: Path
 ) -> None:
     """Datagrams that are all malformed make no session: the note says on which port; -d shows what is wrong with them."""
-    udp = [Ether() / IP(src=f"192.0.2.{host}", dst="192.0.2.9") / UDP(sport=5000, dport=port) / Raw(payload) for host in (1, 2)]
+    udp = [Ether(**MACS) / IP(src=f"192.0.2.{host}", dst="192.0.2.9") / UDP(sport=5000, dport=port) / Raw(payload) for host in (1, 2)]
     capture = pcap(tmp_path / "x.pcap", *map(bytes, udp))
     found = [row for row in pcapstat.open(capture, decode_as=rules).notes.rows() if row["note"] == "unlike-port"]
 
@@ -398,7 +415,7 @@ def test_a_stream_that_is_not_what_its_port_says_is_noted(
 def test_what_came_before_a_protocol_was_recognised_is_noted(tmp_path: Path) -> None:
     """A datagram that is malformed (RFC 7252 §3: a payload marker without payload) ahead of a request: its 5 bytes are in no message."""
     payloads = (b"\x40\x01\0\x01\xff", b"\x40\x01\0\x02\xb1a")
-    udp = [Ether() / IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=5000, dport=5683) / Raw(payload) for payload in payloads]
+    udp = [Ether(**MACS) / IP(src="192.0.2.1", dst="192.0.2.9") / UDP(sport=5000, dport=5683) / Raw(payload) for payload in payloads]
     found = pcapstat.open(pcap(tmp_path / "x.pcap", *map(bytes, udp)))
     notes = [(row["note"], row["session"], row["frame_first"], row["text"].split(": ")[-1]) for row in found.notes.rows()]
 
@@ -410,7 +427,7 @@ def test_fragments_behind_an_authentication_header_are_one_datagram(tmp_path: Pa
     """RFC 4302 §3.3.4: it is put in before IP fragments, so only the first fragment has it; tshark shows the message at the last one."""
     [inner] = built(SAID[:1])
     header = struct.pack(">BBHII", 17, 4, 0, 1, 1) + bytes(12)
-    whole = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw(header + bytes(inner[UDP]))
+    whole = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw(header + bytes(inner[UDP]))
     capture = pcap(tmp_path / "x.pcap", *map(bytes, fragment(whole, fragsize=24)))
 
     assert split(capture) == [(2 * 34 + 24 + UDP_BYTES + GET_BYTES, 28, 0, 2 * IP_BYTES + 24, UDP_BYTES, GET_BYTES)]
@@ -422,7 +439,7 @@ def test_behind_an_authentication_header_there_is_the_packet(cut: int, tmp_path:
     """RFC 4302 §2: next header, length in words less 2, reserved, SPI, sequence number, check value; all of it is IP's."""
     [inner] = built(SAID[:1])
     header = struct.pack(">BBHII", 17, 4, 0, 1, 1) + bytes(12)
-    packet = Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw((header + bytes(inner[UDP]))[: cut or None])
+    packet = Ether(**MACS) / IP(src="10.0.0.1", dst="10.0.0.2", proto=51) / Raw((header + bytes(inner[UDP]))[: cut or None])
     wrpcap(str(tmp_path / "ah.pcap"), [packet])
 
     assert split(tmp_path / "ah.pcap") == ([] if cut else [(73, 14, 0, IP_BYTES + 24, UDP_BYTES, GET_BYTES)])
@@ -432,7 +449,8 @@ def test_behind_an_authentication_header_there_is_the_packet(cut: int, tmp_path:
 
 def test_the_testbeds_other_traffic_is_in_no_session(tmp_path: Path) -> None:
     """Trap 64: ARP and a DNS query are counted apart."""
-    arp, dns = Ether() / ARP(), Ether() / IP() / UDP(sport=40_000, dport=53) / Raw(b"\x12\x34\1\0\0\1" + bytes(6) + b"\1a\0\0\1\0\1")
+    query = Raw(b"\x12\x34\1\0\0\1" + bytes(6) + b"\1a\0\0\1\0\1")
+    arp, dns = Ether(**MACS) / ARP(), Ether(**MACS) / IP() / UDP(sport=40_000, dport=53) / query
     frames = built()
     capture = tmp_path / "x.pcap"
     wrpcap(str(capture), [arp, dns, *frames])

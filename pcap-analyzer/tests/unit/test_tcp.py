@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from against_standards.building import MACS
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -54,7 +55,7 @@ class Connection:
         addresses = (CLIENT[0], SERVER[0])
         tcp = TCP(sport=self.ports[side], dport=self.ports[1 - side], flags=flags, seq=(self.sent[side] - back) % 2**32, window=window)
         tcp.ack = self.sent[1 - side] % 2**32 if "A" in flags else 0
-        packet = Ether() / IP(src=addresses[side], dst=addresses[1 - side], id=len(self.packets) + 1) / tcp
+        packet = Ether(**MACS) / IP(src=addresses[side], dst=addresses[1 - side], id=len(self.packets) + 1) / tcp
         packet = packet / Raw(data) if data else packet
         packet.time = 1_700_000_000 + seconds
         self.packets.append(packet)
