@@ -69,8 +69,8 @@ impl DecodeAs {
         Ok(Self { is_tcp, first, last, protocol })
     }
 
-    fn covers(&self, packet: &Packet) -> bool {
-        self.is_tcp == is_tcp(packet) && (self.has(packet.source.port) || self.has(packet.destination.port))
+    fn covers(&self, is_tcp: bool, ports: [u16; 2]) -> bool {
+        self.is_tcp == is_tcp && ports.iter().any(|&port| self.has(port))
     }
 
     fn has(&self, port: u16) -> bool {
@@ -102,16 +102,16 @@ const OTHERS: &[u16] = &[53, 67, 68, 69, 123, 137, 138, 161, 162, 500, 514, 520,
 /// The protocol of a stream, judged by the first bytes that one of its sides sends.
 #[must_use]
 pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'static Protocol, FoundBy)> {
-    if let Some(rule) = rules.iter().rev().find(|rule| rule.covers(packet)) {
+    let (is_tcp, ports) = (is_tcp(packet), [packet.source.port, packet.destination.port]);
+    if let Some(rule) = rules.iter().rev().find(|rule| rule.covers(is_tcp, ports)) {
         return rule.protocol.map(|protocol| (protocol, FoundBy::DecodeAs));
     }
-    let is_tcp = is_tcp(packet);
     let candidates = || PROTOCOLS.iter().copied().filter(|row| is_carried(row, is_tcp));
-    let by_port = candidates().find(|row| is_expected(row, packet) && is_possible(row, packet, bytes));
+    let by_port = candidates().find(|row| is_expected(row, ports) && is_possible(row, packet, bytes));
     if let Some(protocol) = by_port {
         return Some((protocol, FoundBy::Port));
     }
-    if !is_tcp && (OTHERS.contains(&packet.source.port) || OTHERS.contains(&packet.destination.port)) {
+    if !is_tcp && ports.iter().any(|port| OTHERS.contains(port)) {
         return None;
     }
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
@@ -166,16 +166,15 @@ fn surer<T>(one: (Likely, T), other: (Likely, T)) -> (Likely, T) {
 /// Names of the protocols that one of a stream's ports speaks for; none where a rule of the user's says what is there.
 #[must_use]
 pub fn expected(rules: &[DecodeAs], is_tcp: bool, ports: [u16; 2]) -> Vec<&'static str> {
-    if rules.iter().any(|rule| rule.is_tcp == is_tcp && ports.iter().any(|&port| rule.has(port))) {
+    if rules.iter().any(|rule| rule.covers(is_tcp, ports)) {
         return Vec::new();
     }
-    let is_expected = |row: &&Protocol| is_carried(row, is_tcp) && ports.iter().any(|&port| is_port_of(row, port));
-    PROTOCOLS.iter().copied().filter(is_expected).map(|row| row.name).collect()
+    PROTOCOLS.iter().filter(|row| is_carried(row, is_tcp) && is_expected(row, ports)).map(|row| row.name).collect()
 }
 
-/// Whether one of the packet's ports is one of the protocol's.
-fn is_expected(row: &Protocol, packet: &Packet) -> bool {
-    is_port_of(row, packet.source.port) || is_port_of(row, packet.destination.port)
+/// Whether one of a stream's ports is one of the protocol's.
+fn is_expected(row: &Protocol, ports: [u16; 2]) -> bool {
+    ports.iter().any(|&port| is_port_of(row, port))
 }
 
 /// Whether `port` is where a server of the protocol is expected: one of the protocol's ports, or of the user's rules for it.
