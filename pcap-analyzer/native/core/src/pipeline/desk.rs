@@ -125,6 +125,8 @@ pub struct Desk<'a, 's> {
     pub protocol: &'a mut &'static Protocol,
     /// Its session.
     pub session: u32,
+    /// See [`Moment::member`].
+    pub member: u16,
     /// Its stream.
     pub ends: &'a Ends,
     /// Which input the packet came from.
@@ -267,8 +269,8 @@ impl Desk<'_, '_> {
 impl Receiver for Desk<'_, '_> {
     #[inline]
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
-        let Desk { session, file, ends: Ends { member, .. }, .. } = *self;
-        let moment = Moment { session, file, member: *member, frame: message.frame, time_ns: message.time_ns };
+        let Desk { session, member, file, .. } = *self;
+        let moment = Moment { session, file, member, frame: message.frame, time_ns: message.time_ns };
         if message.carries.is_some() || self.is_opened(message) {
             self.pairing.place(message, from, &moment, &mut self.rooms.exchanges);
             return self.rooms.sealed.push(Sealed::new(message, from));

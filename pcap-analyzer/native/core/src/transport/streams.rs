@@ -14,15 +14,15 @@ type KeyV4 = (u64, u64);
 type KeyV6 = (Endpoint, Endpoint, bool);
 
 impl Key {
-    /// The key of what is sent from one endpoint to another, and which of the two, by number, sends.
+    /// The key of what is sent from one endpoint to another, and whether the greater one of the two sends.
     #[inline(always)]
-    fn of(source: &Endpoint, destination: &Endpoint, is_tcp: bool) -> (Self, usize) {
+    fn of(source: &Endpoint, destination: &Endpoint, is_tcp: bool) -> (Self, bool) {
         if let (Some(source), Some(destination)) = (source.v4(), destination.v4()) {
             let (low, high) = (source.min(destination), source.max(destination));
-            return (Self::V4((low, high << 1 | u64::from(is_tcp))), usize::from(source > destination));
+            return (Self::V4((low, high << 1 | u64::from(is_tcp))), source > destination);
         }
         let (low, high) = if source > destination { (destination, source) } else { (source, destination) };
-        (Self::V6((*low, *high, is_tcp)), usize::from(source > destination))
+        (Self::V6((*low, *high, is_tcp)), source > destination)
     }
 }
 
@@ -35,6 +35,8 @@ pub struct Seat {
     pub place: u32,
     /// The stream's index in Wireshark's count, where the packet opens it.
     pub opens: Option<u32>,
+    /// Whether the greater one of the stream's two endpoints sends the packet: who that is the stream knows.
+    pub is_from_greater: bool,
 }
 
 /// A stream's part, and its number in there.
@@ -64,20 +66,20 @@ enum Turn {
 }
 
 impl Opening {
-    fn new(index: u32, side: usize, transport: &Transport) -> Self {
+    fn new(index: u32, is_from_greater: bool, transport: &Transport) -> Self {
         let mut opening = Self { index, ..Self::default() };
         if let Transport::Tcp(header) = transport {
             let is_syn = header.has(TcpHeader::SYN);
-            opening.learn(side, header.sequence.wrapping_sub(u32::from(!is_syn)), header);
+            opening.learn(is_from_greater, header.sequence.wrapping_sub(u32::from(!is_syn)), header);
         }
         opening
     }
 
     /// What a packet of the connection tells first counts.
-    fn learn(&mut self, side: usize, start: u32, header: &TcpHeader) {
+    fn learn(&mut self, is_from_greater: bool, start: u32, header: &TcpHeader) {
         let acknowledged = header.has(TcpHeader::ACK).then(|| header.acknowledgment.wrapping_sub(1));
         let [low, high] = &mut self.starts;
-        let (mine, peers) = if side == 0 { (low, high) } else { (high, low) };
+        let (mine, peers) = if is_from_greater { (high, low) } else { (low, high) };
         mine.get_or_insert(start);
         *peers = peers.or(acknowledged);
     }
@@ -92,9 +94,9 @@ impl Opening {
     /// Where a SYN belongs, by Wireshark's rule (a SYN without ACK whose sequence number is another one opens a stream). What Wireshark does not count,
     /// but is another connection all the same, is a SYN with the same number once the connection has ended, and a SYN-ACK with another number that does
     /// not answer this connection's SYN either.
-    fn turn(&mut self, side: usize, header: &TcpHeader) -> Turn {
+    fn turn(&mut self, is_from_greater: bool, header: &TcpHeader) -> Turn {
         let [low, high] = self.starts;
-        let (mine, peers) = if side == 0 { (low, high) } else { (high, low) };
+        let (mine, peers) = if is_from_greater { (high, low) } else { (low, high) };
         let is_answer = header.has(TcpHeader::ACK);
         let is_other = mine.is_some_and(|start| start != header.sequence);
         let is_other_answer = is_answer && peers.is_some_and(|start| start != header.acknowledgment.wrapping_sub(1));
@@ -103,7 +105,7 @@ impl Opening {
             (true, true) if is_other_answer => Turn::After,
             (false, false) if self.is_ended => Turn::After,
             _ => {
-                self.learn(side, header.sequence, header);
+                self.learn(is_from_greater, header.sequence, header);
                 Turn::Same
             }
         }
@@ -126,27 +128,29 @@ impl StreamTable {
     #[inline(always)]
     pub fn seat(&mut self, packet: &Packet, part: impl FnOnce() -> u32, seat: &mut Seat) {
         let is_tcp = packet.transport != Transport::Udp;
-        let (key, side) = Key::of(&packet.source, &packet.destination, is_tcp);
+        let (key, is_from_greater) = Key::of(&packet.source, &packet.destination, is_tcp);
         let known = self.get(&key);
-        let turn = known.map_or(Turn::New, |home| self.turn(home, side, &packet.transport));
-        *seat = match (known, turn) {
-            (Some((part, place)), Turn::Same) => Seat { part, place, opens: None },
+        let turn = known.map_or(Turn::New, |home| self.turn(home, is_from_greater, &packet.transport));
+        let ((part, place), opens) = match (known, turn) {
+            (Some(home), Turn::Same) => (home, None),
             (Some(home), Turn::After) => {
                 let index = self.opening(home).map_or(0, |opening| opening.index);
-                self.open(key, part(), Opening::new(index, side, &packet.transport))
+                self.open(key, part(), Opening::new(index, is_from_greater, &packet.transport))
             }
             _ => {
                 let index = self.count(is_tcp);
-                self.open(key, part(), Opening::new(index, side, &packet.transport))
+                self.open(key, part(), Opening::new(index, is_from_greater, &packet.transport))
             }
         };
+        *seat = Seat { part, place, opens, is_from_greater };
     }
 
-    /// The stream between two endpoints, where there is one.
+    /// The seat of what one endpoint sends to another, where they have a stream.
     #[must_use]
     pub fn find(&self, one: &Endpoint, other: &Endpoint, is_tcp: bool) -> Option<Seat> {
-        let (part, place) = self.get(&Key::of(one, other, is_tcp).0)?;
-        Some(Seat { part, place, opens: None })
+        let (key, is_from_greater) = Key::of(one, other, is_tcp);
+        let (part, place) = self.get(&key)?;
+        Some(Seat { part, place, opens: None, is_from_greater })
     }
 
     #[inline(always)]
@@ -164,16 +168,18 @@ impl StreamTable {
 
     /// Where a packet of a port pair that is known belongs.
     #[inline]
-    fn turn(&mut self, home: Home, side: usize, transport: &Transport) -> Turn {
+    fn turn(&mut self, home: Home, is_from_greater: bool, transport: &Transport) -> Turn {
         match transport {
-            Transport::Tcp(header) if header.has(TcpHeader::SYN | TcpHeader::FIN | TcpHeader::RST) => self.rare_turn(home, side, header),
+            Transport::Tcp(header) if header.has(TcpHeader::SYN | TcpHeader::FIN | TcpHeader::RST) => {
+                self.rare_turn(home, is_from_greater, header)
+            }
             _ => Turn::Same,
         }
     }
 
-    fn rare_turn(&mut self, home: Home, side: usize, header: &TcpHeader) -> Turn {
+    fn rare_turn(&mut self, home: Home, is_from_greater: bool, header: &TcpHeader) -> Turn {
         let Some(opening) = self.opening(home) else { return Turn::Same };
-        let turn = if header.has(TcpHeader::SYN) { opening.turn(side, header) } else { Turn::Same };
+        let turn = if header.has(TcpHeader::SYN) { opening.turn(is_from_greater, header) } else { Turn::Same };
         if turn == Turn::Same {
             opening.end(header);
         }
@@ -187,7 +193,7 @@ impl StreamTable {
         *count - 1
     }
 
-    fn open(&mut self, key: Key, part: u32, opening: Opening) -> Seat {
+    fn open(&mut self, key: Key, part: u32, opening: Opening) -> (Home, Option<u32>) {
         let opens = Some(opening.index);
         if self.openings.len() <= part as usize {
             self.openings.resize_with(part as usize + 1, Vec::new);
@@ -201,7 +207,7 @@ impl StreamTable {
             Key::V4(key) => self.v4.insert(key, home),
             Key::V6(key) => self.v6.insert(key, home),
         };
-        Seat { part, place, opens }
+        (home, opens)
     }
 }
 

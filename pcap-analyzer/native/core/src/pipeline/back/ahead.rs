@@ -27,7 +27,7 @@ impl Back<'_> {
             let Some(stream) = self.streams.get(arrival.seat.place) else { continue };
             let Some(known) = stream.known else { continue };
             let Some(conversation) = self.conversations.get(known.conversation) else { continue };
-            *talk = Some((conversation, self.rooms.books.get(known.session), stream.side(&arrival.packet), is_tcp(arrival)));
+            *talk = Some((conversation, self.rooms.books.get(known.session), stream.side(arrival.seat), is_tcp(arrival)));
         }
         for &(conversation, session, from, is_tcp) in talks.iter().flatten() {
             black_box(conversation.touch());

@@ -5,12 +5,12 @@
 
 use super::super::desk::Desk;
 use super::super::Options;
-use super::Back;
+use super::{cutter, Back};
 use crate::exchanges::Exchanges;
 use crate::message::{Message, Side};
 use crate::packet::{Headers, Packet};
 use crate::pdml::Source;
-use crate::protocols::framing::{datagram, Cutter, Half};
+use crate::protocols::framing::{datagram, Half};
 use crate::protocols::{by_row, choose_inside, Carrier, Decoder, Pairing, Protocol};
 use crate::span::Origin;
 use std::collections::VecDeque;
@@ -180,8 +180,8 @@ fn divide(content: u32, rooms: &[u32]) -> Vec<u32> {
 
 impl Inside {
     /// A conversation in `protocol`, begun.
-    fn begin(protocol: &'static Protocol, options: &Options, session: u32) -> Self {
-        let message = Message { wants_text: options.wants_text_of(session), wants_secrets: options.show_secrets, ..Message::default() };
+    fn begin(protocol: &'static Protocol, options: &Options) -> Self {
+        let message = Message { wants_secrets: options.show_secrets, ..Message::default() };
         let inner = Inner {
             protocol,
             decoder: (protocol.decoder)(&options.decoding),
@@ -213,7 +213,7 @@ impl Inside {
     fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], now: (u64, i64), keep_bytes: usize) {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (None, Some(protocol)) = (&self.opened, carries.and_then(by_row)) {
-            *self = Self::begin(protocol, outer.rooms.options, outer.session);
+            *self = Self::begin(protocol, outer.rooms.options);
             outer.rooms.books.of(outer.session).into_iter().for_each(|session| session.carries(protocol.name, false));
         }
         let Some(inner) = self.inner() else { return };
@@ -264,15 +264,7 @@ impl Inner {
             return outer.empty_record(record.from, piece);
         }
         let carrier = self.protocol.carrier;
-        let mut cutter = Cutter {
-            decoder: &mut self.decoder,
-            message: &mut self.message,
-            from: record.from,
-            now,
-            is_behind_gap: false,
-            keep_bytes,
-            wants_frames: outer.rooms.options.wants_messages_of(outer.session),
-        };
+        let mut cutter = cutter(&mut self.decoder, &mut self.message, outer, record.from, now, keep_bytes);
         let mut desk = Desk {
             rooms: outer.rooms,
             told: outer.told,
@@ -320,7 +312,7 @@ impl Back<'_> {
             conversation.inside = Inside::unknown();
             return;
         };
-        conversation.inside = Inside::begin(protocol, rooms.options, conversation.session);
+        conversation.inside = Inside::begin(protocol, rooms.options);
         rooms.books.of(conversation.session).into_iter().for_each(|session| session.carries(protocol.name, true));
     }
 
@@ -345,20 +337,9 @@ impl Back<'_> {
         let Self { rooms, streams, conversations, keep_bytes, pdml, .. } = self;
         let (Some(stream), Some(conversation)) = (streams.get(place), conversations.get_mut(at)) else { return };
         let sources = pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)).map_or(&[][..], |contents| &contents.sources);
-        let mut desk = Desk {
-            rooms,
-            pairing: &mut conversation.pairing,
-            protocol: &mut conversation.protocol,
-            session: conversation.session,
-            ends: &stream.ends,
-            file: packet.file,
-            told: &mut conversation.told,
-            earlier_frames: &[],
-            has_inside: false,
-            contents: None,
-            opened: 0,
-        };
-        conversation.inside.cut(&mut desk, &sealed, sources, (packet.frame, packet.time_ns), *keep_bytes);
+        let Some(known) = stream.known else { return };
+        let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, packet.file);
+        tools.inside.cut(&mut desk, &sealed, sources, (packet.frame, packet.time_ns), *keep_bytes);
     }
 }
 

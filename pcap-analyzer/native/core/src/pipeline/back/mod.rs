@@ -22,7 +22,7 @@ use crate::protocols::{choose, expected, is_server_port, Decoder, FoundBy, Frami
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
 use crate::share::Part;
 use crate::span::Piece;
-use crate::transport::{Acknowledged, Delivery};
+use crate::transport::{Acknowledged, Delivery, Seat};
 use ahead::GROUP;
 use inside::Inside;
 use moves::ConnectionIds;
@@ -54,6 +54,36 @@ struct Conversation {
     session: u32,
     /// Members of the group, where it is one's.
     members: u16,
+}
+
+/// What a conversation has beside its place at the rooms.
+struct Tools<'a> {
+    decoder: &'a mut Box<dyn Decoder>,
+    halves: &'a mut [Half; 2],
+    inside: &'a mut Inside,
+}
+
+impl Conversation {
+    /// Its place at the rooms for what a stream of its brings from an input, and what is beside that.
+    #[inline(always)]
+    fn seated<'a, 's>(&'a mut self, rooms: &'a mut Rooms<'s>, ends: &'a Ends, known: Known, file: u16) -> (Desk<'a, 's>, Tools<'a>) {
+        let Self { protocol, decoder, pairing, told, inside, halves, .. } = self;
+        let desk = Desk {
+            rooms,
+            pairing,
+            protocol,
+            session: known.session,
+            member: known.member,
+            ends,
+            file,
+            told,
+            earlier_frames: &[],
+            has_inside: false,
+            contents: None,
+            opened: 0,
+        };
+        (desk, Tools { decoder, halves, inside })
+    }
 }
 
 /// The second half.
@@ -196,18 +226,17 @@ impl<'s> Back<'s> {
         if let Some(index) = seat.opens {
             self.streams.add(|_| Stream::new(index, *order, packet));
         }
-        let place = seat.place;
-        let Some(stream) = self.streams.get_mut(place) else { return };
-        let from = stream.side(packet);
+        let Some(stream) = self.streams.get_mut(seat.place) else { return };
+        let from = stream.side(*seat);
         if stream.is_copy(packet, from, *digest) {
-            return self.copy(packet, place, from, Why::CapturedTwice, note::CAPTURED_TWICE);
+            return self.copy(packet, seat.place, from, Why::CapturedTwice, note::CAPTURED_TWICE);
         }
         if packet.is_sent_again {
-            return self.copy(packet, place, from, Why::LinkRetransmission, note::LINK_RETRANSMISSION);
+            return self.copy(packet, seat.place, from, Why::LinkRetransmission, note::LINK_RETRANSMISSION);
         }
         match packet.transport {
-            Transport::Udp => self.udp(packet, place, from, bytes),
-            Transport::Tcp(header) => self.tcp(packet, place, from, &header, bytes),
+            Transport::Udp => self.udp(packet, *seat, from, bytes),
+            Transport::Tcp(header) => self.tcp(packet, *seat, from, &header, bytes),
         }
     }
 
@@ -238,14 +267,15 @@ impl<'s> Back<'s> {
         }
     }
 
-    fn udp(&mut self, packet: &Packet, place: u32, from: Side, bytes: &[u8]) {
+    fn udp(&mut self, packet: &Packet, seat: Seat, from: Side, bytes: &[u8]) {
+        let place = seat.place;
         if packet.payload_bytes == 0 {
             return self.control(packet, place, from, Why::Empty);
         }
-        let Some(at) = self.conversation(packet, place, true, bytes) else { return self.control(packet, place, from, Why::Empty) };
+        let Some(at) = self.conversation(packet, seat, true, bytes) else { return self.control(packet, place, from, Why::Empty) };
         self.look_inside(packet, at);
-        self.talk(packet, place, at, |_, talk| datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk));
-        self.note_connection_id(packet, place, at, bytes);
+        self.talk(packet, seat, at, |_, talk| datagram(&mut talk.cutter, packet.whole(), bytes, &mut talk.desk));
+        self.note_connection_id(packet, seat, at, bytes);
         if std::mem::take(&mut self.rooms.begins_anew) {
             self.close_inside(at);
             self.look_inside(packet, at);
@@ -253,7 +283,8 @@ impl<'s> Back<'s> {
         self.open_sealed(packet, place, at);
     }
 
-    fn tcp(&mut self, packet: &Packet, place: u32, from: Side, header: &TcpHeader, bytes: &[u8]) {
+    fn tcp(&mut self, packet: &Packet, seat: Seat, from: Side, header: &TcpHeader, bytes: &[u8]) {
+        let place = seat.place;
         let is_again = self.watch_tcp(packet, place, from, header);
         // what a RST says is no byte of the stream (RFC 9293 §3.5.3)
         let has_bytes = packet.payload_bytes > 0 && !header.has(TcpHeader::RST);
@@ -262,14 +293,14 @@ impl<'s> Back<'s> {
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
-        let Some(at) = self.conversation(packet, place, has_bytes, bytes) else {
+        let Some(at) = self.conversation(packet, seat, has_bytes, bytes) else {
             if has_bytes {
                 self.pass_over(packet, place, from, sequence, bytes);
             }
             return;
         };
         self.look_inside(packet, at);
-        self.talk(packet, place, at, |halves, talk| {
+        self.talk(packet, seat, at, |halves, talk| {
             if header.has(TcpHeader::ACK) {
                 talk.acknowledge(
                     halves,
@@ -310,12 +341,12 @@ impl<'s> Back<'s> {
 
     /// The stream's conversation, begun where bytes, if it has some, show which protocol it speaks.
     #[inline(always)]
-    fn conversation(&mut self, packet: &Packet, place: u32, has_bytes: bool, bytes: &[u8]) -> Option<u32> {
-        let known = self.streams.get(place)?.known;
+    fn conversation(&mut self, packet: &Packet, seat: Seat, has_bytes: bool, bytes: &[u8]) -> Option<u32> {
+        let known = self.streams.get(seat.place)?.known;
         if known.is_some() || !has_bytes {
             return known.map(|known| known.conversation);
         }
-        self.find_conversation(packet, place, bytes)
+        self.find_conversation(packet, seat.place, bytes)
     }
 
     #[cold]
@@ -324,8 +355,8 @@ impl<'s> Back<'s> {
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
             let conversation = self.conversations.get_mut(group)?;
             conversation.members = conversation.members.saturating_add(1);
-            stream.join(group, conversation.session, packet, Side::Server);
-            stream.ends.member = conversation.members;
+            stream.turn(packet, Side::Server);
+            stream.speak(group, conversation.session, conversation.members);
             return Some(group);
         }
         if stream.tries >= TRIES {
@@ -359,7 +390,7 @@ impl<'s> Back<'s> {
         let pairing = (protocol.pairing)();
         let (members, told, inside) = (0, None, Inside::default());
         let conversation = self.conversations.add(|_| Conversation { protocol, decoder, pairing, told, inside, halves, session, members });
-        stream.known = Some(Known { conversation, session });
+        stream.speak(conversation, session, 0);
         if stream.is_multicast {
             self.group_requests.insert(packet.source, conversation);
         }
@@ -385,39 +416,20 @@ impl<'s> Back<'s> {
 
     /// Lets a packet's bytes be taken with the stream's TCP halves and a place at the rooms.
     #[inline]
-    fn talk(&mut self, packet: &Packet, place: u32, at: u32, take: impl FnOnce(&mut [TcpHalf; 2], &mut Talk<'_, 's>)) {
+    fn talk(&mut self, packet: &Packet, seat: Seat, at: u32, take: impl FnOnce(&mut [TcpHalf; 2], &mut Talk<'_, 's>)) {
         let Self { rooms, streams, conversations, message, keep_bytes, pdml, .. } = self;
-        let (Some(stream), Some(conversation)) = (streams.get_mut(place), conversations.get_mut(at)) else { return };
-        let Some(Known { session, .. }) = stream.known else { return };
-        let from = stream.side(packet);
-        let wants_row = rooms.options.wants_messages_of(session);
-        message.wants_text = rooms.options.wants_text_of(session);
-        let mut talk = Talk {
-            cutter: Cutter {
-                decoder: &mut conversation.decoder,
-                message,
-                from,
-                now: (packet.frame, packet.time_ns),
-                is_behind_gap: false,
-                keep_bytes: *keep_bytes,
-                wants_frames: wants_row,
-            },
-            desk: Desk {
-                rooms,
-                pairing: &mut conversation.pairing,
-                protocol: &mut conversation.protocol,
-                session,
-                ends: &stream.ends,
-                file: packet.file,
-                told: &mut conversation.told,
-                earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
-                has_inside: conversation.inside.is_known(),
-                contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
-                opened: 0,
-            },
-            halves: &mut conversation.halves,
+        let (Some(stream), Some(conversation)) = (streams.get_mut(seat.place), conversations.get_mut(at)) else { return };
+        let Some(known) = stream.known else { return };
+        let (from, now) = (stream.side(seat), (packet.frame, packet.time_ns));
+        let (desk, tools) = conversation.seated(rooms, &stream.ends, known, packet.file);
+        let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
+        let desk = Desk {
+            earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
+            has_inside: tools.inside.is_known(),
+            contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
+            ..desk
         };
-        take(&mut stream.tcp, &mut talk);
+        take(&mut stream.tcp, &mut Talk { desk, cutter, halves: tools.halves });
     }
 
     /// The capture has ended: what is unfinished is given up, what is open is closed.
@@ -447,36 +459,14 @@ impl<'s> Back<'s> {
     fn finish_stream(&mut self, place: u32) {
         let Self { rooms, streams, conversations, message, keep_bytes, .. } = self;
         let Some(stream) = streams.get_mut(place) else { return };
-        let Some(conversation) = stream.known.and_then(|known| conversations.get_mut(known.conversation)) else {
-            return self.leave_alone(place);
-        };
+        let talks = stream.known.and_then(|known| Some((known, conversations.get_mut(known.conversation)?)));
+        let Some((known, conversation)) = talks else { return self.leave_alone(place) };
         rooms.exchanges.set_order(BEHIND_ALL + stream.order);
-        message.wants_text = rooms.options.wants_text_of(conversation.session);
+        let now = (stream.last_frame, stream.last_time_ns);
         for from in [Side::Client, Side::Server] {
-            let cutter = Cutter {
-                decoder: &mut conversation.decoder,
-                message,
-                from,
-                now: (stream.last_frame, stream.last_time_ns),
-                is_behind_gap: false,
-                keep_bytes: *keep_bytes,
-                wants_frames: rooms.options.wants_messages_of(conversation.session),
-            };
-            let desk = Desk {
-                rooms,
-                pairing: &mut conversation.pairing,
-                protocol: &mut conversation.protocol,
-                session: conversation.session,
-                ends: &stream.ends,
-                file: stream.last_file,
-                told: &mut conversation.told,
-                earlier_frames: &[],
-                has_inside: false,
-                contents: None,
-                opened: 0,
-            };
-            let mut talk = Talk { desk, cutter, halves: &mut conversation.halves };
-            talk.finish(&mut stream.tcp);
+            let (desk, tools) = conversation.seated(rooms, &stream.ends, known, stream.last_file);
+            let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
+            Talk { desk, cutter, halves: tools.halves }.finish(&mut stream.tcp);
         }
     }
 
@@ -510,6 +500,21 @@ impl<'s> Back<'s> {
         }
         self.note_unlike_port(place);
     }
+}
+
+/// What cuts bytes that `from` sent and that are there `now` into messages for a desk.
+#[inline(always)]
+fn cutter<'a>(
+    decoder: &'a mut Box<dyn Decoder>,
+    message: &'a mut Message,
+    desk: &Desk<'_, '_>,
+    from: Side,
+    now: (u64, i64),
+    keep_bytes: usize,
+) -> Cutter<'a> {
+    let options = desk.rooms.options;
+    message.wants_text = options.wants_text_of(desk.session);
+    Cutter { decoder, message, from, now, is_behind_gap: false, keep_bytes, wants_frames: options.wants_messages_of(desk.session) }
 }
 
 /// A conversation in the act of taking bytes of a packet.

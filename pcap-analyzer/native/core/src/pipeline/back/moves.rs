@@ -6,6 +6,7 @@ use crate::message::Side;
 use crate::note;
 use crate::packet::{Endpoint, Packet};
 use crate::protocols::Protocol;
+use crate::transport::Seat;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -54,13 +55,13 @@ impl ConnectionIds {
 impl Back<'_> {
     /// Remembers the connection ID of the last record of a datagram, where it has one.
     #[inline]
-    pub(super) fn note_connection_id(&mut self, packet: &Packet, place: u32, conversation: u32, bytes: &[u8]) {
+    pub(super) fn note_connection_id(&mut self, packet: &Packet, seat: Seat, conversation: u32, bytes: &[u8]) {
         let digits = self.message.row.connection_id.get().map_or(0, str::len);
         if digits == 0 {
             return;
         }
-        let (Some(stream), Some(talk)) = (self.streams.get(place), self.conversations.get(conversation)) else { return };
-        let (protocol, from) = (talk.protocol, stream.side(packet));
+        let (Some(stream), Some(talk)) = (self.streams.get(seat.place), self.conversations.get(conversation)) else { return };
+        let (protocol, from) = (talk.protocol, stream.side(seat));
         let id = protocol.connection_id.and_then(|connection_id| connection_id(bytes));
         if let Some(id) = id.and_then(|place| place.get(..digits / 2)) {
             self.connection_ids.note(packet.destination, protocol, id, Peer { conversation, from, at: packet.source });
@@ -71,7 +72,9 @@ impl Back<'_> {
     pub(super) fn moved(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
         let peer = self.connection_ids.find(&packet.destination, bytes)?;
         let session = self.conversations.get(peer.conversation)?.session;
-        self.streams.get_mut(place)?.join(peer.conversation, session, packet, peer.from);
+        let stream = self.streams.get_mut(place)?;
+        stream.turn(packet, peer.from);
+        stream.speak(peer.conversation, session, 0);
         let detail = || format!("from {} to {}", peer.at, packet.source);
         self.rooms.notes.add(note::PEER_MOVED, Some(session), packet.file, packet.frame, detail);
         Some(peer.conversation)

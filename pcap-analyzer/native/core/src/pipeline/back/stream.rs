@@ -6,7 +6,7 @@ use crate::packet::{Endpoint, Packet, TcpHeader, Transport, COPY_NS};
 use crate::protocols::framing::Half;
 use crate::protocols::{FoundBy, Protocol};
 use crate::sessions::{add, without_message, Before, Beginning};
-use crate::transport::{Delivery, Reassembly};
+use crate::transport::{Delivery, Reassembly, Seat};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -139,8 +139,17 @@ pub struct Ends {
     pub client: Endpoint,
     /// The server's endpoint.
     pub server: Endpoint,
-    /// Of the stream of a group's member: its number among them, from 1; else 0.
-    pub member: u16,
+}
+
+impl Ends {
+    /// Who the greater one of the two is.
+    fn greater(&self) -> Side {
+        if self.client > self.server {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
 }
 
 /// Where a stream's messages go.
@@ -149,12 +158,15 @@ pub(super) struct Known {
     pub(super) conversation: u32,
     /// The conversation's session.
     pub(super) session: u32,
+    /// Of the stream of a group's member: its number among them, from 1; else 0.
+    pub(super) member: u16,
+    /// Who the greater one of the two endpoints is.
+    greater: Side,
 }
 
-/// A stream. The first two lines of the processor's cache hold what every packet needs, the next two what few do.
+/// A stream. The first line of the processor's cache holds what every packet needs, the next two what few do.
 #[repr(C, align(64))]
 pub(super) struct Stream {
-    pub(super) ends: Ends,
     /// What each side sent last.
     newest: [Stamp; 2],
     /// The last packet, of TCP: nothing is unfinished where datagrams end.
@@ -165,6 +177,7 @@ pub(super) struct Stream {
     pub(super) last_file: u16,
     pub(super) tries: u8,
     pub(super) is_multicast: bool,
+    pub(super) ends: Ends,
     /// Number of its first packet among all packets.
     pub(super) order: u64,
     pub(super) frame_first: u64,
@@ -184,7 +197,6 @@ impl Stream {
         let (client, server) = if is_answer { (packet.destination, packet.source) } else { (packet.source, packet.destination) };
         let transport = if matches!(packet.transport, Transport::Udp) { "udp" } else { "tcp" };
         Self {
-            ends: Ends { index, transport, client, server, member: 0 },
             newest: Default::default(),
             last_frame: packet.frame,
             last_time_ns: packet.time_ns,
@@ -192,6 +204,7 @@ impl Stream {
             last_file: packet.file,
             tries: 0,
             is_multicast: packet.destination.address.is_multicast(),
+            ends: Ends { index, transport, client, server },
             order,
             frame_first: packet.frame,
             time_first_ns: packet.time_first_ns,
@@ -206,7 +219,7 @@ impl Stream {
     /// Reads a little of what every packet needs.
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        u64::from(self.ends.index) ^ self.last_frame
+        self.last_frame
     }
 
     /// The same of what a segment needs: its acknowledgement is for what the peer has in flight.
@@ -215,12 +228,14 @@ impl Stream {
         self.tcp.each_ref().map(|half| half.in_flight.is_any)
     }
 
+    /// Who sends the packet of a seat.
     #[inline]
-    pub(super) fn side(&self, packet: &Packet) -> Side {
-        if packet.source.is(&self.ends.client) {
-            Side::Client
+    pub(super) fn side(&self, seat: Seat) -> Side {
+        let greater = self.known.map_or_else(|| self.ends.greater(), |known| known.greater);
+        if seat.is_from_greater {
+            greater
         } else {
-            Side::Server
+            greater.peer()
         }
     }
 
@@ -256,9 +271,13 @@ impl Stream {
         self.earlier.swap(0, 1);
     }
 
-    /// It goes on with a conversation that another stream began; this packet is sent by `from`.
-    pub(super) fn join(&mut self, conversation: u32, session: u32, packet: &Packet, from: Side) {
-        self.known = Some(Known { conversation, session });
+    /// Its messages go to a conversation from now on, of a group's with this member.
+    pub(super) fn speak(&mut self, conversation: u32, session: u32, member: u16) {
+        self.known = Some(Known { conversation, session, member, greater: self.ends.greater() });
+    }
+
+    /// It goes on with what another stream began; this packet is sent by `from`.
+    pub(super) fn turn(&mut self, packet: &Packet, from: Side) {
         (self.ends.client, self.ends.server) = match from {
             Side::Client => (packet.source, packet.destination),
             Side::Server => (packet.destination, packet.source),
@@ -267,7 +286,7 @@ impl Stream {
 
     /// How its session begins, with the packet that showed the protocol.
     pub(super) fn begins(&self, packet: &Packet, order: u64, protocol: &Protocol, found_by: FoundBy, file: Option<Arc<str>>) -> Beginning {
-        let Ends { index, transport, client, server, .. } = self.ends;
+        let Ends { index, transport, client, server } = self.ends;
         Beginning {
             client,
             server,
@@ -368,8 +387,8 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn what_every_packet_needs_of_a_stream_is_in_two_lines_and_of_a_half_in_one() {
-        assert_eq!((64, 128), (offset_of!(Stream, newest), offset_of!(Stream, order)));
+    fn what_every_packet_needs_of_a_stream_is_in_one_line_and_of_a_half_too() {
+        assert_eq!((64, 128), (offset_of!(Stream, ends), offset_of!(Stream, order)));
         assert_eq!((64, 128), (offset_of!(TcpHalf, syn_ns), size_of::<TcpHalf>()));
     }
 }
