@@ -48,15 +48,17 @@ local function subscribed(message, talk)
     talk.is_retain_as_published = talk.is_retain_as_published or message.is_retain_as_published
     if message.number == SUBSCRIBE then
         talk.retained_since_ns = talk.is_retain_as_published and message.time_ns or math.huge
-    end
-    if message.is_new_session or message.number == SUBSCRIBE and talk.is_new then
-        talk.forwarded_since_ns, talk.is_new = message.time_ns, message.is_new_session
+        talk.subscribed_ns = talk.subscribed_ns or message.time_ns -- which need not wait for CONNACK (MQTT 5 §3.1.4)
+    elseif message.is_new_session then
+        talk.new_session_ns = message.time_ns
+        talk.subscribed_ns = message.number == CONNACK and talk.subscribed_ns or nil
     end
 end
 
 local function forwarded_since_ns(message)
-    local since_ns = message.stream.forwarded_since_ns or -math.huge
-    return message.retain and math.max(since_ns, message.stream.retained_since_ns or since_ns) or since_ns
+    local talk = message.stream
+    local since_ns = talk.new_session_ns and (talk.subscribed_ns or talk.new_session_ns) or -math.huge
+    return message.retain and math.max(since_ns, talk.retained_since_ns or since_ns) or since_ns
 end
 
 -- The earliest publication behind the last that this session was given.

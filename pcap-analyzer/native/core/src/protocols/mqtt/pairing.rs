@@ -78,12 +78,12 @@ pub struct Flows {
 #[derive(Debug, Default)]
 struct Subscribed {
     is_as_published: bool,
-    /// Whether the session began with this connection, and nothing was subscribed to since.
-    is_new: bool,
-    /// Publications from then on may be forwarded: 0 where all may.
-    since_ns: i64,
-    /// Publications from then on may be forwarded with RETAIN: the end of all times where none is.
-    retained_since_ns: i64,
+    /// When CONNECT or CONNACK told that the session is new; none where it is not, or its start is not captured.
+    new_ns: Option<i64>,
+    /// The first SUBSCRIBE since CONNECT, which need not wait for CONNACK (MQTT 5 §3.1.4).
+    first_ns: Option<i64>,
+    /// Publications from then on may be forwarded with RETAIN, where SUBSCRIBE tells that: the end of all times where none is.
+    retained_since_ns: Option<i64>,
 }
 
 impl Subscribed {
@@ -92,21 +92,21 @@ impl Subscribed {
         self.is_as_published |= message.facts.is_retain_as_published;
         match message.number {
             SUBSCRIBE => {
-                self.retained_since_ns = if self.is_as_published { at.time_ns } else { i64::MAX };
-                if std::mem::take(&mut self.is_new) {
-                    self.since_ns = at.time_ns;
-                }
+                self.retained_since_ns = Some(if self.is_as_published { at.time_ns } else { i64::MAX });
+                self.first_ns = self.first_ns.or(Some(at.time_ns));
             }
-            _ if is_new_session(message) => (self.is_new, self.since_ns) = (true, at.time_ns),
+            CONNECT if is_new_session(message) => (self.new_ns, self.first_ns) = (Some(at.time_ns), None),
+            CONNACK if is_new_session(message) => self.new_ns = Some(at.time_ns),
             _ => {}
         }
     }
 
     /// The time from which on the publications are that the server may forward with this PUBLISH.
     fn since_ns(&self, publish: &Message) -> i64 {
-        match publish.row.retain {
-            Some(true) => self.since_ns.max(self.retained_since_ns),
-            _ => self.since_ns,
+        let since_ns = self.new_ns.map_or(i64::MIN, |new_ns| self.first_ns.unwrap_or(new_ns));
+        match (publish.row.retain, self.retained_since_ns) {
+            (Some(true), Some(retained_since_ns)) => since_ns.max(retained_since_ns),
+            _ => since_ns,
         }
     }
 }

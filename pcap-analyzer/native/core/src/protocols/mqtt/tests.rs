@@ -260,6 +260,26 @@ fn what_was_published_before_the_subscription_is_delivered_to_nobody() {
 }
 
 #[test]
+fn a_subscription_need_not_wait_for_connack() {
+    // MQTT 5 §3.1.4: clients may send packets at once behind CONNECT; here another SUBSCRIBE comes before what the first one brings
+    let (mut exchanges, mut publisher, mut subscriber) = (Exchanges::new(true), pairing::Flows::default(), pairing::Flows::default());
+    let publish = decode(&mut of_version(4), b"\x30\x04\0\x01tx", Side::Client).0;
+    let mut decoder = of_version(4);
+    let mut place = |from, bytes: &[u8], time_ns| match from {
+        None => publisher.place(&publish, Side::Client, &moment(0, time_ns), &mut exchanges),
+        Some(from) => subscriber.place(&decode(&mut decoder, bytes, from).0, from, &moment(1, time_ns), &mut exchanges),
+    };
+    place(Some(Side::Client), GOES_ON_4, 10);
+    place(Some(Side::Client), b"\x82\x06\0\x01\0\x01t\0", 11);
+    place(None, &[], 12);
+    place(Some(Side::Server), b"\x20\x02\0\0", 13);
+    place(Some(Side::Client), b"\x82\x06\0\x02\0\x01u\0", 14);
+    place(Some(Side::Server), b"\x30\x04\0\x01tx", 15);
+
+    assert_eq!(vec![3], exchanges.take_ended().iter().filter_map(|exchange| exchange.delay_ns).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_is_forwarded_with_retain_is_linked_and_what_was_kept_is_not() {
     // MQTT 5 §3.8.3.1, bit 3 of the options: Retain As Published; §3.3.1.3: else RETAIN is that of a message that the server has kept
     let (as_published, cleared) = (&b"\x82\x07\0\x01\0\0\x01t\x08"[..], &b"\x82\x07\0\x01\0\0\x01t\0"[..]);
