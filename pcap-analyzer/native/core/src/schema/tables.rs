@@ -205,7 +205,7 @@ table! {
         session: u32 [""],
         /// Protocol, by Wireshark's filter name.
         protocol: &'static str [""],
-        /// What kind of exchange: "GET", "observe", "notification", "PUBLISH QoS 1", "SUBSCRIBE", "handshake", "ping" …
+        /// What kind of exchange: "GET", "observe", "notification", "PUBLISH QoS 1", "SUBSCRIBE", "handshake", "upgrade", "ping" …
         kind: &'static str [""],
         /// Direction of the message that began it.
         direction: &'static str [""],

@@ -6,6 +6,9 @@ use crate::protocols::http2::{Streams, HTTP2};
 use crate::protocols::Pairing;
 use std::collections::VecDeque;
 
+/// The kind of exchange that takes the connection on to another protocol (RFC 9110 §7.8).
+const UPGRADE: &str = "upgrade";
+
 /// A request that waits for its response; or of which not all has come, although there is a response (RFC 9110 §10.1.1, RFC 9112 §9.3).
 #[derive(Debug)]
 struct Turn {
@@ -117,6 +120,10 @@ impl Turns {
         if is_interim {
             self.upgraded = is_upgrade.then_some(exchange);
             return Some(exchange);
+        }
+        if message.variant == "101" {
+            // no GET of the protocol that the connection goes on in, which may have such requests too
+            exchanges.get_mut(exchange).into_iter().for_each(|answered| answered.kind = UPGRADE);
         }
         if is_sent {
             exchanges.respond(exchange, at);
