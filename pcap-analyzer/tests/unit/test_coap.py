@@ -36,6 +36,19 @@ def test_each_endpoint_counts_its_own_message_ids(tmp_path: Path) -> None:
     assert rows(path, "exchanges", "outcome", "ack_rtt_ns", "rtt_ns") == [("complete", 10_000_000, 20_000_000)]
 
 
+def test_a_late_ack_of_the_request_ends_no_session(tmp_path: Path) -> None:
+    """Trap 2 with --stop-after: between the response, which is data, and the client's ACK of it comes the server's ACK of the request."""
+    asked, late = (C, coap(CON, GET, 1, b"A", [PATH])), (S, coap(ACK, 0, 1))
+    answered, acknowledged = (S, coap(CON, CONTENT, 9, b"A", [], b"21")), (C, coap(ACK, 0, 9))
+    again = (C, coap(CON, GET, 2, b"B", [PATH]))
+    path = capture(tmp_path / "x.pcap", [asked, answered, late, acknowledged, again], "udp", 5683)
+
+    [session] = pcapstat.open(path, engine="native", stop_after=1).summary().sessions
+    assert (session.time2, session.messages, session.data_messages) == ("acknowledgement", 4, 1)
+    # the four messages are 10 ms apart
+    assert session.delta_time_s == 0.03
+
+
 def test_an_answer_from_another_address_is_no_answer(tmp_path: Path) -> None:
     """Trap 14: what a server with two addresses, or a NAT, does to a request that is not to a group; the request is noted as unanswered."""
     [asked] = packets([(C, coap(NON, GET, 1, b"A", [PATH]))], "udp", 5683)

@@ -273,6 +273,52 @@ def test_requests_of_http_may_go_ahead_of_answers(tmp_path: Path) -> None:
     ]
 
 
+def test_letters_at_the_end_of_a_segment_are_no_control_packet(tmp_path: Path) -> None:
+    """Trap 23: "pppp" is the header and identifier of a PUBCOMP with 112 bytes (MQTT 5 §3.7), and stands where the bytes at hand end."""
+    connect = b"\x10\x10\0\x04MQTT\x05\x02\0\x3c\0\0\x03esp"
+    payload = b"p" * 300
+    whole = [b"\x32" + bytes([0xB4, 0x02]) + b"\0\x03s/t" + number.to_bytes(2) + b"\0" + payload for number in range(1, 8)]
+    connection = Connection()
+    connection.send(0.03, 0, connect)
+    connection.send(0.04, 1, b"\x20\x03\0\0\0")
+    for number, packet in enumerate(whole):
+        halves = packet[:150], packet[150:]
+        connection.lose(0, halves[0]) if number == 1 else connection.send(number + 1.0, 0, halves[0])
+        connection.send(number + 1.1, 0, halves[1])
+        connection.send(number + 1.2, 1, puback(number + 1))
+    capture = connection.write(tmp_path / "letters.pcap")
+
+    found = [row for row in messages(capture, "kind", "message_id", "malformed") if row[0] not in {"CONNECT", "CONNACK", "PUBACK"}]
+    assert found == [("PUBLISH", number, None) for number in (1, 3, 4, 5, 6, 7)]
+    [session] = pcapstat.open(capture).summary().sessions
+    assert (session.lost_bytes, session.malformed, session.data_messages) == (150, 0, 6)
+
+
+def test_the_end_of_a_connection_tells_what_is_missing_before_it(tmp_path: Path) -> None:
+    """A FIN has its place behind the last byte (RFC 9293 §3.4): what the capture lacks before it is lost, as tshark says too."""
+    last = publish(1, b"x" * 40)
+    for kept in (0, 20, len(last)):
+        connection = Connection()
+        connection.send(0.03, 0, CONNECT)
+        connection.send(0.04, 1, CONNACK)
+        if kept:
+            connection.send(1.0, 0, last[:kept])
+        connection.lose(0, last[kept:])
+        connection.send(1.1, 0, flags="FA")
+        connection.send(1.2, 1, flags="FA")
+        connection.send(1.3, 0, flags="A")
+        capture = connection.write(tmp_path / f"{kept}.pcap")
+
+        [session] = pcapstat.open(capture).summary().sessions
+        assert session.lost_bytes == len(last) - kept
+        frames = tshark(capture, "tcp.analysis.lost_segment", "frame.number")
+        fin = str(6 + bool(kept))
+        assert ([note["frame_first"] for note in session.notes if note["note"] == "gap"], frames) == (
+            ([], []) if kept == len(last) else ([int(fin)], [(fin,)])
+        )
+        assert session.control_frames == 6
+
+
 def test_text_behind_a_gap_is_no_control_packet(tmp_path: Path) -> None:
     """The first segment of a JSON text is missing: words of the rest look like packets, but not like packets of MQTT 3.1.1."""
     text = (b'{"sensor":"attic-by-window","battery":88,"temp":21.5,"probe":"number 7"},' * 60)[:4000]

@@ -74,7 +74,7 @@ table! {
         opaque_bytes: u32 ["bytes"],
         /// Bytes of the message, counted in the columns above, that are in no captured frame (a gap of the stream).
         missing_bytes: u32 ["bytes"],
-        /// Whether the message carries data that counts (metrics.md): a payload, delivered for the first time.
+        /// Whether the message carries data that counts (metrics.md): a payload, or a PUBLISH without, delivered for the first time.
         is_data: bool [""],
         /// Whether it was sent again by its sender: CoAP retransmission or duplicate, MQTT DUP of a message seen before, or of the session's earlier connection.
         is_retransmission: bool [""],
@@ -378,7 +378,7 @@ table! {
         control_parts: Vec<u64> ["bytes"],
         /// Frames without a message.
         control_frames: u64 [""],
-        /// Bytes of the publishers' legs of the messages delivered in this direction (PUBLISH and its acknowledgements), the same nine parts.
+        /// Bytes of the publishers' legs: CONNECT, CONNACK, each PUBLISH delivered in this direction, its acknowledgements; the same nine parts.
         publisher_parts: Vec<u64> ["bytes"],
         /// Frames' bytes of the streams' remainders that belong to no message, the same nine parts.
         unassigned_parts: Vec<u64> ["bytes"],
@@ -416,7 +416,7 @@ table! {
         session: u32 [""],
         /// What was measured: ack_rtt, rtt, delay, interval, tcp_handshake, tcp_ack.
         timing: &'static str [""],
-        /// Of which exchanges (kind in the table exchanges); empty for TCP's.
+        /// Of which exchanges (kind in the table exchanges, but the method before a transfer shows that it is block-wise); empty for TCP's.
         kind: &'static str [""],
         /// Samples.
         count: u64 [""],

@@ -25,8 +25,8 @@ pub fn without_message<T: From<u32>>(headers: &Headers, bytes: T) -> [T; 9] {
 enum Stop {
     #[default]
     Not,
-    /// The last one is there; its acknowledgement is still to come.
-    Awaiting(u64),
+    /// The last one is there, of this exchange and sent from this side; its acknowledgement is still to come.
+    Awaiting(u64, Side),
     Stopped,
 }
 
@@ -262,14 +262,12 @@ impl Session {
 
     /// Whether an exchange began behind that of the last wanted data message.
     pub(crate) const fn is_late(&self, exchange: u64) -> bool {
-        matches!(self.running.stop, Stop::Awaiting(last) if exchange > last)
+        matches!(self.running.stop, Stop::Awaiting(last, _) if exchange > last)
     }
 
     /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
-        let Stop::Awaiting(exchange) = self.running.stop else { return false };
-        let sends_data = self.directions.get(from.index()).is_some_and(|direction| direction.data.last == exchange);
-        sends_data && of != exchange
+        matches!(self.running.stop, Stop::Awaiting(exchange, sender) if sender == from && of != exchange)
     }
 
     #[inline]
@@ -290,7 +288,7 @@ impl Session {
         data.last_ack_ns = None;
         data.last = if count.acknowledgement == Acknowledgement::Expected { count.exchange } else { 0 };
         if choices.stop_after == Some(data.messages) {
-            self.running.stop = if data.is_ack_expected() { Stop::Awaiting(data.last) } else { Stop::Stopped };
+            self.running.stop = if data.is_ack_expected() { Stop::Awaiting(data.last, from) } else { Stop::Stopped };
         }
         true
     }
@@ -303,7 +301,7 @@ impl Session {
             direction.data.last_ack_ns = Some(count.time_ns);
             direction.restart();
         }
-        if self.running.stop == Stop::Awaiting(exchange) {
+        if self.running.stop == Stop::Awaiting(exchange, from.peer()) {
             self.running.stop = Stop::Stopped;
         }
     }

@@ -135,9 +135,14 @@ impl Reassembly {
         self.probe_end = Some(sequence.wrapping_add(1));
     }
 
-    /// Takes a segment with payload. Returns whether it arrived out of order: before bytes that came earlier than it in the stream, or after them.
+    /// Takes a segment with payload, or a FIN without, which tells where the stream ends. Returns whether it arrived out of order: before bytes that came
+    /// earlier than it in the stream, or after them.
     #[inline]
     pub fn segment(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
+        // a FIN has a sequence number of its own: one further on may stand a second FIN (some stacks send it again so)
+        if piece.is_empty() && (!self.is_started || distance(sequence, self.next) <= 1) {
+            return false;
+        }
         if !self.is_started {
             self.next = sequence;
             self.is_started = true;
@@ -160,6 +165,9 @@ impl Reassembly {
     /// Passes on a segment that begins at or before the next byte.
     #[inline]
     fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
+        if piece.is_empty() {
+            return;
+        }
         let old = self.next.wrapping_sub(sequence);
         if old == 0 {
             self.next = self.next.wrapping_add(piece.len());
@@ -289,6 +297,13 @@ mod tests {
         assert_eq!([0, 100], [512, 513].map(|count| missing_behind(count, 10, false)));
         assert_eq!([0, 100], [2_000, 2_002].map(|count| missing_behind(count, 1, false)));
         assert_eq!([0, 100], [10_000, 100_000].map(|count| missing_behind(count, 10, true)));
+    }
+
+    #[test]
+    fn a_fin_tells_of_a_hole_before_the_end() {
+        assert_eq!((b"abc".to_vec(), 0, 3), run(7, &[(0, b"abc"), (6, b"")]));
+        assert_eq!((b"abcdef".to_vec(), 0, 0), run(7, &[(0, b"abc"), (6, b""), (3, b"def"), (6, b"")]));
+        assert_eq!((b"abc".to_vec(), 0, 0), run(7, &[(0, b"abc"), (3, b""), (4, b"")]));
     }
 
     #[test]

@@ -293,6 +293,7 @@ impl<'s> Back<'s> {
         }
         // data in a SYN (TCP Fast Open, RFC 7413) stands behind the SYN's own sequence number
         let sequence = header.sequence.wrapping_add(u32::from(header.has(TcpHeader::SYN)));
+        let tells_end = packet.payload_bytes == 0 && header.has(TcpHeader::FIN) && !header.has(TcpHeader::RST | TcpHeader::SYN);
         let Some(at) = self.conversation(packet, seat, has_bytes, bytes) else {
             if has_bytes {
                 self.pass_over(packet, place, from, sequence, bytes);
@@ -307,7 +308,7 @@ impl<'s> Back<'s> {
                     &Acknowledged { acknowledgment: header.acknowledgment, time_ns: packet.time_ns, has_payload: has_bytes },
                 );
             }
-            if has_bytes {
+            if has_bytes || tells_end {
                 talk.segment(halves, sequence, packet, bytes);
             }
         });

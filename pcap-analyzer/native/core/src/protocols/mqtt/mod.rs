@@ -223,7 +223,8 @@ fn is_plausible(bytes: &[u8], from: Side) -> Option<bool> {
         Flags::Fixed(_) if packet.has_identifier => {
             let identifier = cursor.u16().ok()?;
             let has_outcome = packet.is_acknowledgement() && header.remaining > 2;
-            Some(identifier != 0 && (!has_outcome || cursor.peek().is_none_or(is_reason)))
+            // two equal letters are a header and an identifier: without the reason behind them nothing tells a packet from text
+            Some(identifier != 0 && (!has_outcome || is_reason(cursor.peek()?)))
         }
         Flags::Fixed(_) if header.number == 1 => is_name(cursor.rest()),
         Flags::Fixed(_) => Some(true),

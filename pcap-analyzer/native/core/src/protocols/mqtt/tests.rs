@@ -311,6 +311,20 @@ fn a_packet_is_a_boundary_wherever_the_bytes_behind_it_end() {
     }
 }
 
+#[test]
+fn a_word_at_the_end_of_what_is_there_is_no_boundary() {
+    // "pppp" is a PUBCOMP's header and identifier, "bbbb" a PUBREL's: the reason behind them (MQTT 5 §3.7.2.1) would be 'p' or 'b'
+    for letter in [b"p", b"b", b"@", b"P"] {
+        for (from, length) in [(Side::Client, 4), (Side::Server, 4), (Side::Client, 5), (Side::Server, 114)] {
+            assert!(!of_version(5).is_boundary(&letter.repeat(length), from), "{length} of {letter:?}");
+        }
+    }
+    // one that was refused (reason 0x92, packet identifier not found) and one without reason
+    for whole in [&b"\x70\x03\0\x07\x92"[..], b"\x70\x02\0\x07"] {
+        assert!(of_version(5).is_boundary(whole, Side::Server));
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_get_one_of_three_answers(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in any::<u8>(), length in 0u8..60, version in 0u8..6) {
