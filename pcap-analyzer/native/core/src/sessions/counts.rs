@@ -376,7 +376,7 @@ impl Session {
         direction.since().into_iter().for_each(|since| since.add(&control.parts));
     }
 
-    /// Counts a segment that filled a hole behind which others waited.
+    /// Counts a segment that arrived behind later ones.
     pub(crate) fn out_of_order(&mut self) {
         self.row.tcp_out_of_order += 1;
     }
