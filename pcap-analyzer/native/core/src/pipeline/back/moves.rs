@@ -71,7 +71,10 @@ impl Back<'_> {
     pub(super) fn moved(&mut self, packet: &Packet, place: u32, bytes: &[u8]) -> Option<u32> {
         let peer = self.connection_ids.find(&packet.destination, bytes)?;
         let session = self.conversations.get(peer.conversation)?.session;
-        self.streams.get_mut(place)?.join(peer.conversation, session, packet, peer.from);
+        let stream = self.streams.get_mut(place)?;
+        stream.join(peer.conversation, session, packet, peer.from);
+        let index = stream.ends.index;
+        self.rooms.books.of(session).into_iter().for_each(|session| session.moved(index));
         let detail = || format!("from {} to {}", peer.at, packet.source);
         self.rooms.notes.add(note::PEER_MOVED, Some(session), packet.file, packet.frame, detail);
         Some(peer.conversation)
