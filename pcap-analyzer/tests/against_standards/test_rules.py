@@ -13,7 +13,23 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
-from against_standards.building import CON, GET, NON, C, Said, capture, coap, mqtt, packets, publish, subscribe, two_connections
+from against_standards.building import (
+    CON,
+    CONTENT,
+    GET,
+    NON,
+    C,
+    S,
+    Said,
+    capture,
+    coap,
+    coap_tcp,
+    mqtt,
+    packets,
+    publish,
+    subscribe,
+    two_connections,
+)
 from against_standards.coap_cases import COAP, GROUP, STREAMS
 from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
 from against_standards.quiet_cases import BOTH_WAYS, MISSING, OPEN, QUIET
@@ -47,6 +63,12 @@ def test_a_rule_is_broken_by_one_capture_and_not_by_the_one_beside_it(case: tupl
     identifier, breaking, nearly, transport, port, group = case
     assert identifier in broken(capture(tmp_path / "breaking.pcap", breaking, transport, port, group))
     assert broken(capture(tmp_path / "nearly.pcap", nearly, transport, port, group)) == {}
+
+
+def test_a_side_that_sends_no_csm_breaks_its_rule_once(tmp_path: Path) -> None:
+    """Californium 3.13 sends none over TCP: it is the first message of each side that should be one (RFC 8323 §5.3)."""
+    said: Said = [(side, coap_tcp(code, bytes([token]))) for token in range(3) for side, code in ((C, GET), (S, CONTENT))]
+    assert broken(capture(tmp_path / "without.pcap", said, "tcp", 5683)) == {"RFC8323-5.3-csm": 2}
 
 
 @pytest.mark.parametrize("identifier", TWO)

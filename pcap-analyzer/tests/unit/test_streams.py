@@ -53,6 +53,17 @@ def test_a_peer_with_a_connection_id_may_move(tmp_path: Path, frame: int) -> Non
     assert noted(CONNECTION_ID, "peer-moved") == []
 
 
+def test_the_filter_of_a_session_shows_its_frames_behind_a_move_too(tmp_path: Path) -> None:
+    """Wireshark numbers a stream by its addresses and ports, so the frames from the new port are in another one."""
+    copy = tmp_path / "moved.pcap"
+    move_client(CONNECTION_ID, copy, 60)
+    [session] = pcapstat.open(copy).summary().sessions
+    streams = {message["stream"] for message in pa.table(pcapstat.open(copy).messages).to_pylist()}
+
+    assert len(streams) == 2
+    assert session.filter == " or ".join(f"udp.stream eq {stream}" for stream in sorted(streams))
+
+
 def test_members_of_a_group_number_their_messages_independently(tmp_path: Path) -> None:
     """RFC 7252 §4.4: message IDs are a source endpoint's own, so the same one of two members is no retransmission; of one member it is."""
     capture = tmp_path / "group.pcap"

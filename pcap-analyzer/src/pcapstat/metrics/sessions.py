@@ -359,6 +359,6 @@ def identity(row: dict[str, Any]) -> dict[str, Any]:
     return copied | {
         "client": endpoint(row["client_address"], row["client_port"]),
         "server": endpoint(row["server_address"], row["server_port"]),
-        "filter": f"{row['transport']}.stream eq {row['stream']}",
+        "filter": " or ".join(f"{row['transport']}.stream eq {stream}" for stream in (row["stream"], *row["moved_streams"])),
         "handshake_s": seconds(row["handshake_ns"]),
     }

@@ -273,6 +273,8 @@ table! {
         file: Option<std::sync::Arc<str>> [""],
         /// Wireshark's stream index of the first frame (udp.stream, tcp.stream).
         stream: u32 [""],
+        /// Wireshark's stream indices that it goes on with, where a peer's address changed (RFC 9146 §6).
+        moved_streams: Vec<u64> [""],
         /// Client's address.
         client_address: Address [""],
         /// Client's port.

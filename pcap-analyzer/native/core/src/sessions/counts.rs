@@ -374,7 +374,12 @@ impl Session {
         direction.since().into_iter().for_each(|since| since.add(&control.parts));
     }
 
-    /// Counts a segment that filled a hole behind which others waited.
+    /// Goes on in another of Wireshark's streams: a peer's address changed.
+    pub(crate) fn moved(&mut self, stream: u32) {
+        self.row.moved_streams.push(stream.into());
+    }
+
+    /// Counts a segment that arrived behind later ones.
     pub(crate) fn out_of_order(&mut self) {
         self.row.tcp_out_of_order += 1;
     }

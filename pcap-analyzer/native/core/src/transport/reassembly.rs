@@ -63,6 +63,19 @@ impl Waiting {
         is_late && self.held.len() > self.with_hope + HELD_SEGMENTS || self.bytes > HELD_BYTES
     }
 
+    /// Whether all bytes from `sequence` to `end` are held; `at` is the first segment that begins behind `sequence`.
+    fn has(&self, at: usize, sequence: u32, end: u32) -> bool {
+        let mut reached = sequence;
+        for held in self.held.range(at.saturating_sub(1)..) {
+            if distance(held.sequence, reached) > 0 || distance(end, reached) <= 0 {
+                break;
+            }
+            let held_end = held.sequence.wrapping_add(held.to - held.from);
+            reached = if distance(held_end, reached) > 0 { held_end } else { reached };
+        }
+        distance(end, reached) <= 0
+    }
+
     /// Takes out the first segment, where it begins at `next` or before.
     fn pop(&mut self, next: u32) -> Option<Held> {
         if distance(self.held.front()?.sequence, next) > 0 {
@@ -148,18 +161,39 @@ impl Reassembly {
             self.is_started = true;
         }
         if distance(sequence, self.next) > 0 {
-            if self.hold(sequence, piece, bytes).is_hopeless(piece.time_ns) {
+            let (waiting, is_behind) = self.hold(sequence, piece, bytes);
+            if waiting.is_hopeless(piece.time_ns) {
                 self.give_up(deliver);
             }
-            return false;
+            return is_behind;
         }
         let fills = self.is_holding();
         let is_new = distance(sequence.wrapping_add(piece.len()), self.next) > 0;
-        self.pass(sequence, piece, bytes, deliver);
         if fills {
-            self.release(deliver);
+            self.fill(sequence, piece, bytes, deliver);
+        } else {
+            self.pass(sequence, piece, bytes, deliver);
         }
         fills && is_new
+    }
+
+    /// Passes on a segment that begins before those that wait, and them: each byte with the segment that brought it first. What a sender sends again it may
+    /// put together from several segments (RFC 9293 §3.8.1), some of which have arrived.
+    fn fill(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
+        let (mut sequence, mut piece, mut bytes) = (sequence, piece, bytes);
+        while let Some(first) = self.waiting.as_ref().and_then(|waiting| waiting.held.front()).map(|held| held.sequence) {
+            let ahead = first.wrapping_sub(sequence);
+            if ahead >= piece.len() {
+                break;
+            }
+            let (before, behind) = piece.split(ahead);
+            let (head, tail) = bytes.split_at(bytes.len().min(ahead as usize));
+            self.pass(sequence, before, head, deliver);
+            self.release(deliver);
+            (sequence, piece, bytes) = (first, behind, tail);
+        }
+        self.pass(sequence, piece, bytes, deliver);
+        self.release(deliver);
     }
 
     /// Passes on a segment that begins at or before the next byte.
@@ -183,15 +217,17 @@ impl Reassembly {
         }
     }
 
-    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) -> &Waiting {
+    /// Holds a segment that begins behind a hole. Returns also whether it fills a part of one: it has new bytes, and later ones are held already.
+    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) -> (&Waiting, bool) {
         let next = self.next;
         let ahead = distance(sequence, next);
         let waiting = self.waiting.get_or_insert_default();
         let at = waiting.held.partition_point(|held| distance(held.sequence, next) <= ahead);
+        let is_behind = at < waiting.held.len() && !waiting.has(at, sequence, sequence.wrapping_add(piece.len()));
         let held = Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() };
         waiting.bytes += held.room();
         waiting.held.insert(at, held);
-        waiting
+        (waiting, is_behind)
     }
 
     /// Delivers the held segments that are now in order.
@@ -272,6 +308,39 @@ mod tests {
         let (bytes, repeated, missing) = run(start, &[(0, b"abc"), (6, b"ghi"), (3, b"def"), (3, b"def"), (8, b"ijk")]);
 
         assert_eq!((b"abcdefghijk".to_vec(), 4, 0), (bytes, repeated, missing));
+    }
+
+    /// Three segments arrive before the one that all wait for, the middle one of them behind the others: two came behind later ones. It is no third one
+    /// that a byte comes again.
+    #[test]
+    fn each_segment_that_comes_behind_later_ones_is_out_of_order() {
+        let mut stream = Reassembly::default();
+        stream.open(u32::MAX);
+        let mut is_behind = |number: u32| {
+            let bytes = [0; 10];
+            stream.segment(number * 10, origin(number.into(), 10).whole(), &bytes, &mut |_| ())
+        };
+
+        assert_eq!([false, false, false, true, false, true], [0, 2, 4, 3, 3, 1].map(&mut is_behind));
+    }
+
+    /// Linux puts segments of a few bytes together where it sends them again: those that had arrived keep their bytes, and one segment was sent again.
+    #[test]
+    fn segments_sent_again_as_one_are_one_segment_sent_again() {
+        let mut stream = Reassembly::default();
+        stream.open(u32::MAX);
+        let (mut new, mut repeated) = (Vec::new(), Vec::new());
+        let mut deliver = |delivery: Delivery<'_>| match delivery {
+            Delivery::Chunk(piece, bytes) => new.push((piece.frame, bytes.to_vec())),
+            Delivery::Repeated(piece) => repeated.push((piece.frame, piece.from(), piece.to())),
+            other => panic!("{other:?}"),
+        };
+        for (frame, offset, bytes) in [(1, 2, b"cd".as_slice()), (2, 4, b"ef"), (3, 0, b"abcdef")] {
+            stream.segment(offset, origin(frame, bytes.len()).whole(), bytes, &mut deliver);
+        }
+
+        assert_eq!(vec![(3, b"ab".to_vec()), (1, b"cd".to_vec()), (2, b"ef".to_vec())], new);
+        assert_eq!(vec![(3, 2, 6)], repeated);
     }
 
     /// Segments of 100 bytes, so many ms apart, the first of which comes behind `count` others; the peer may ask for it. Returns how many bytes were missing.

@@ -131,8 +131,6 @@ class State:
     """By the requester's direction, path and query: where the last block of a piggybacked response ended, and its size."""
     pings: dict[str, list[str]] = field(default_factory=lambda: {"c2s": [], "s2c": []})
     """By direction: tokens of Ping messages over TCP that wait for Pong."""
-    has_settings: set[str] = field(default_factory=set)
-    """Directions that a CSM went in."""
     aborted: set[str] = field(default_factory=set)
     heard: set[str] = field(default_factory=set)
     """Directions that the capture has messages of: it may hold one only."""
@@ -221,9 +219,7 @@ class State:
     def take_signal(self, message: Message) -> None:
         """Follow signaling messages (RFC 8323 §5)."""
         direction, kind, token = message["direction"], message["kind"], message["token"] or ""
-        if kind == "CSM":
-            self.has_settings.add(direction)
-        elif kind == "Ping":
+        if kind == "Ping":
             self.pings[direction].append(token)
         elif kind == "Pong" and token in self.pings[other(direction)]:
             self.pings[other(direction)].remove(token)

@@ -8,9 +8,9 @@ from pcapstat.rules.rule import Message
 
 @rule("RFC8323-5.3-csm", "RFC 8323 §5.3", "error", "each side's first message is a CSM")
 def settings_go_first(message: Message, state: State) -> str | None:
-    """Judge what a side sends before its CSM."""
-    is_judged = message["transport"] == "tcp" and state.is_whole and message["kind"] != "CSM"
-    return f"{message['kind']} before CSM" if is_judged and message["direction"] not in state.has_settings else None
+    """Judge the first message of a side; those behind it would only say the same again."""
+    is_first = message["transport"] == "tcp" and state.is_whole and message["direction"] not in state.heard
+    return f"{message['kind']} before CSM" if is_first and message["kind"] != "CSM" else None
 
 
 @rule("RFC8323-5.4-pong", "RFC 8323 §5.4", "error", "Pong has the token of a Ping")

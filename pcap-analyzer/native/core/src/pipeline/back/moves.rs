@@ -75,6 +75,8 @@ impl Back<'_> {
         let stream = self.streams.get_mut(place)?;
         stream.turn(packet, peer.from);
         stream.speak(peer.conversation, session, 0);
+        let index = stream.ends.index;
+        self.rooms.books.of(session).into_iter().for_each(|session| session.moved(index));
         let detail = || format!("from {} to {}", peer.at, packet.source);
         self.rooms.notes.add(note::PEER_MOVED, Some(session), packet.file, packet.frame, detail);
         Some(peer.conversation)
