@@ -51,7 +51,6 @@ def heed_permissions() -> None:
         (["nothing"], b"nothing"),
         (["completion"], b"bash, zsh, fish"),
         (["messages", SAMPLE, "--columns", "kind,frame,kind"], b"twice"),
-        (["summarize", SAMPLE, "--session", "99"], b"0 to 1"),
         (["batch", SAMPLE], b"--output"),
     ],
 )

@@ -105,6 +105,20 @@ output_options = writing(*FORMAT_NAMES)
 """Format and file of the output, in each format of tables."""
 
 
+session_option = click.option(
+    "--session", "sessions", type=click.IntRange(0, 2**32 - 1), multiple=True, metavar="N", help="Only this session; may be repeated."
+)
+"""Sessions by their numbers, which the column session holds."""
+
+
+def check_sessions(count: int, wanted: tuple[int, ...]) -> None:
+    """Refuse sessions that a capture with this number of them does not have."""
+    unknown = [str(number) for number in wanted if number not in range(count)]
+    if unknown:
+        there = f"there are {count}: 0 to {count - 1}" if count else "there is none"
+        raise errors.UsageError(f"no session {', '.join(unknown)} in the capture ({there})")
+
+
 def suffix_of(output: str) -> str:
     """Return what a file's name ends with, from the last point on."""
     return os.path.splitext(output)[1].lower()

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from pcapstat.cli.output import destination
+from pcapstat.cli.output import destination, listed
 from pcapstat.errors import naming
 
 
@@ -22,10 +22,8 @@ def command(scenario: str | None, output: str | None, lists: bool) -> None:
     from pcapstat.synth import SCENARIOS, shipped
 
     if lists:
-        for name in shipped():
-            first = (SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0]
-            click.echo(f"{name:<28}{first.removeprefix('description: ')}")
-        return
+        firsts = {name: (SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0] for name in shipped()}
+        return listed((name, first.removeprefix("description: ")) for name, first in firsts.items())
     if scenario is None or output is None:
         raise click.UsageError("name a scenario and with -O the capture to write (--list shows those that come with the project)")
     from pcapstat.synth.builders import build
