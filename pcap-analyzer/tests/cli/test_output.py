@@ -26,6 +26,7 @@ from scapy.utils import wrpcap
 
 from pcapstat.cli.output import descriptor_of
 from pcapstat.formats import FORMATS
+from pcapstat.formats.arrow import BATCH_ROWS
 
 SAMPLE = CAPTURES / "a-paho-qos1.pcapng"
 SESSIONS = 2
@@ -285,6 +286,16 @@ def test_rows_behind_a_batch_without_any_are_shown() -> None:
     file = io.BytesIO()
     FORMATS["table"](pa.RecordBatchReader.from_batches(schema, batches), file, [])
     assert file.getvalue() == b"session  kind\n1        CONNECT\n"
+
+
+def test_rows_behind_the_first_have_the_columns_that_these_chose() -> None:
+    """In a table wider than the terminal, of more rows than are looked at for its widths."""
+    count = BATCH_ROWS + 2
+    batches = pa.table({"at": range(count), "wide": ["x" * 90] * count, "empty": [None] * count})
+    file = io.BytesIO()
+    FORMATS["table"](batches, file, [])
+    lines = file.getvalue().decode().splitlines()
+    assert [line.strip() for line in lines[: count + 1]] == ["at", *map(str, range(count))]
 
 
 @pytest.mark.parametrize("form", FORMATS)

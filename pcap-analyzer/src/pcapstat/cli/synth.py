@@ -6,13 +6,14 @@ import os
 
 import click
 
+from pcapstat.cli.options import NamedPath
 from pcapstat.cli.output import destination, listed
 from pcapstat.errors import naming
 
 
 @click.command("synth")
-@click.argument("scenario", required=False, type=click.Path())
-@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="The capture to write, pcapng.")
+@click.argument("scenario", required=False, type=NamedPath())
+@click.option("-O", "--output", type=NamedPath(dir_okay=False), metavar="FILE", help="The capture to write, pcapng.")
 @click.option("--list", "lists", is_flag=True, help="List the scenarios that come with the project.")
 def command(scenario: str | None, output: str | None, lists: bool) -> None:
     """Write the capture of a scenario as it would be without any disturbance: a YAML file, or a name of --list.
