@@ -27,7 +27,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     if not names:
         raise UsageError(f"--labels {pattern}: no label (write for example '{{library}}-{{qos}}.pcapng')")
     if len(names) != len(set(names)):
-        raise UsageError(f"--labels {pattern}: a label twice")
+        raise UsageError(f"--labels {pattern}: a label twice (give each a name of its own)")
     out, at = "", 0
     for found in FIELD.finditer(pattern):
         out += re.escape(pattern[at : found.start()]) + f"(?P<{found[1]}>{'[0-9]+' if found[2] else '[^/]+'})"

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from scapy.utils import wrpcap
 
 from pcapstat.cli.output import descriptor_of
 from pcapstat.formats import FORMATS
+from pcapstat.formats.arrow import BATCH_ROWS
 
 SAMPLE = CAPTURES / "a-paho-qos1.pcapng"
 SESSIONS = 2
@@ -265,9 +267,11 @@ def test_names_are_read_in_any_locale(capture: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("table", ["messages", "exchanges", "sessions", "notes"])
-def test_a_table_of_no_rows_has_its_header(table: str, form: str) -> None:
-    """A session without notes, and one that is not there, in each format."""
-    done = run(table, SAMPLE, "--session", "9999", "--format", form)
+def test_a_table_of_no_rows_has_its_header(table: str, form: str, tmp_path: Path) -> None:
+    """A capture of no frames has nothing in any table, in each format. Its header is that of draft-ietf-opsawg-pcap."""
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
+    done = run(table, empty, "--format", form)
     assert (done.returncode, done.stderr) == (0, b"")
     if form in {"table", "csv", "markdown", "html"}:
         assert {"messages": b"message", "exchanges": b"exchange", "sessions": b"session", "notes": b"note"}[table] in done.stdout
@@ -284,10 +288,46 @@ def test_rows_behind_a_batch_without_any_are_shown() -> None:
     assert file.getvalue() == b"session  kind\n1        CONNECT\n"
 
 
+def test_rows_behind_the_first_have_the_columns_that_these_chose() -> None:
+    """In a table wider than the terminal, of more rows than are looked at for its widths."""
+    count = BATCH_ROWS + 2
+    batches = pa.table({"at": range(count), "wide": ["x" * 90] * count, "empty": [None] * count})
+    file = io.BytesIO()
+    FORMATS["table"](batches, file, [])
+    lines = file.getvalue().decode().splitlines()
+    assert [line.strip() for line in lines[: count + 1]] == ["at", *map(str, range(count))]
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_session_that_is_not_there_has_no_figures(form: str) -> None:
     """That is said as usage, not by an empty page."""
-    check_one_line(run("summarize", SAMPLE, "--session", "1", "--session", "99", "--format", form), 2, "no session 99")
+    done = run("summarize", SAMPLE, "--session", "1", "--session", "99", "--format", form)
+    check_one_line(done, 2, "no session 99 in the capture (there are 2: 0 to 1)")
+
+
+@pytest.mark.parametrize("command", ["messages", "exchanges", "sessions", "notes"])
+def test_a_session_that_is_not_there_has_no_rows(command: str, tmp_path: Path) -> None:
+    """As summarize says it; where one that is there has no row, as one without a note, that is no error."""
+    check_one_line(run(command, SAMPLE, "--session", "1", "--session", "99", "-O", tmp_path / "x.csv"), 2, "no session 99")
+    check_one_line(run(command, SAMPLE, "--session", "-1"), 2, "-1 is not in the range")
+    assert list(tmp_path.iterdir()) == []
+    there = run(command, SAMPLE, "--session", "1")
+    assert (there.returncode, there.stderr) == (0, b"")
+
+
+def test_lists_fit_80_columns(tmp_path: Path) -> None:
+    """Each name begins a line."""
+    for words, names in ((["synth", "--list"], 24), (["dissectors", "list"], 5)):
+        lines = run(*words, HOME=str(tmp_path)).stdout.decode().splitlines()
+        assert max(map(len, lines)) <= 80
+        assert sum(not line.startswith(" ") for line in lines) == names
+
+
+@pytest.mark.parametrize("command", ["messages", "exchanges", "sessions", "notes"])
+def test_what_fills_a_column_is_offered_where_that_column_is(command: str) -> None:
+    """Payloads and user names are in the table of messages alone."""
+    told = run(command, "--help").stdout
+    assert [option in told for option in (b"--show-payload", b"--show-secrets")] == [command == "messages"] * 2
 
 
 HOSTILE = "a\x1b[31m\r\u202e\x9b<b>|"

@@ -51,7 +51,6 @@ def heed_permissions() -> None:
         (["nothing"], b"nothing"),
         (["completion"], b"bash, zsh, fish"),
         (["messages", SAMPLE, "--columns", "kind,frame,kind"], b"twice"),
-        (["summarize", SAMPLE, "--session", "99"], b"0 to 1"),
         (["batch", SAMPLE], b"--output"),
     ],
 )
@@ -112,6 +111,16 @@ def test_text_is_utf_8_in_any_locale(words: list[str | Path], tmp_path: Path) ->
     ]
     assert [done.returncode for done in told] == [0, 0]
     assert told[0].stdout == told[1].stdout
+
+
+def test_an_empty_name_is_refused(tmp_path: Path) -> None:
+    """As of a variable of the shell that is not set: it is not the folder that the command runs in."""
+    for words in (["batch", SAMPLE, "-O", ""], ["summarize", ""], ["plot", SAMPLE, "-O", "x.png", "--data", ""]):
+        command = [os.fsencode(word) for word in (sys.executable, "-m", "pcapstat", *words)]
+        done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+        assert b"an empty name" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_labels_beside_a_capture_are_utf_8_in_any_locale(tmp_path: Path) -> None:

@@ -213,3 +213,42 @@ def test_a_chart_without_an_image_format_is_refused_before_the_work() -> None:
     """The file's name says the format."""
     done = click.testing.CliRunner().invoke(compare.command, [str(CON), "--plot", "x.gif"], standalone_mode=False)
     assert isinstance(done.exception, UsageError)
+
+
+def test_what_the_user_names_is_no_formula(tmp_path: Path) -> None:
+    r"""A title, or a file's name, with what matplotlib would read as TeX: "\frac" without its two arguments is none."""
+    path = tmp_path / r"$\frac$.pcapng"
+    path.write_bytes(CON.read_bytes())
+    for kind in KINDS:
+        words = [str(path), "--kind", kind, "-O", str(tmp_path / "x.svg"), "--title", r"10 $ \frac$"]
+        assert click.testing.CliRunner().invoke(command, words, standalone_mode=False).exception is None
+
+
+@pytest.mark.parametrize("kind", ["rate", "delay", "delay-over-time", "overhead", "sizes", "timeline"])
+def test_a_legend_covers_nothing_and_is_within_the_figure(kind: str) -> None:
+    """Also one of many captures with long names."""
+    names = ["a-paho-qos1.receiver", "a-californium-con", "a-californium-con.sender", "a-californium-non-round2", "a-java-coap-con"]
+    figure = PLOTS[kind][1](PLOTS[kind][0]([pcapstat.open(CAPTURES / f"{name}.pcapng") for name in names]))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    place = legend.get_window_extent()
+    assert all(not axis.get_legend() and axis.get_tightbbox().y0 >= place.y1 for axis in figure.axes)
+    assert place.x0 >= 0
+    assert place.x1 <= figure.bbox.x1
+
+
+def test_the_last_bin_of_a_rate_is_as_wide_as_the_others() -> None:
+    """Two bins of half a second end after one second."""
+    names = {"capture": "x", "receiver": "y", "bin_width_s": 0.5, "payload_bytes_per_s": 0.0}
+    tidy = pd.DataFrame({"bin_s": [0.0, 0.5], "messages_per_s": [4.0, 2.0]}).assign(**names)
+    upper = PLOTS["rate"][1](tidy).axes[0]
+    assert list(upper.get_lines()[0].get_xdata()) == [0, 0.5, 1]  # type: ignore[arg-type]
+
+
+def test_a_logarithmic_axis_has_numbers_as_people_write_them() -> None:
+    """No powers of ten."""
+    delays = pd.DataFrame({"capture": "x", "time_s": 0.0, "kind": "GET", "timing": "to response", "value_ms": [0.05, 2000.0]})
+    figure = PLOTS["delay"][1](delays)
+    figure.draw_without_rendering()
+    shown = [text.get_text() for text in figure.axes[0].get_xticklabels() if text.get_text()]
+    assert {"0.1", "1", "10", "100", "1 000"} <= set(shown)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pcapstat import errors
-from pcapstat.cli.options import CAPTURE
+from pcapstat.cli.options import CAPTURE, NamedPath
 from pcapstat.cli.output import complain
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timi
 
 @click.command("batch")
 @click.argument("archives", nargs=-1, required=True, type=CAPTURE, metavar="ARCHIVE…")
-@click.option("-O", "--output", required=True, type=click.Path(file_okay=False), metavar="DATASET", help="The dataset's folder.")
+@click.option("-O", "--output", required=True, type=NamedPath(file_okay=False), metavar="DATASET", help="The dataset's folder.")
 @click.option("--labels", metavar="PATTERN", help="Labels in the paths: '{library}/{qos}/round{round:d}.pcapng'.")
 @click.option("--tables", default=",".join(TABLE_NAMES), show_default=True, metavar="NAMES", help="Tables, separated by commas.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; one a core where it is left out.")
@@ -37,7 +37,7 @@ TABLE_NAMES = ("messages", "exchanges", "sessions", "directions", "kinds", "timi
 @click.option("-d", "--decode-as", multiple=True, metavar="RULE", help="Decode a port as a protocol: udp.port==5700,coap.")
 @click.option("--stop-after", type=click.IntRange(1), metavar="N", help="End each session at its N-th data message.")
 @click.option("--engine", type=click.Choice(["native", "tshark", "auto"]), default="auto", show_default=True, help="As with summarize.")
-@click.option("--keylog", multiple=True, type=click.Path(), metavar="FILE", help="TLS key log, for all captures.")
+@click.option("--keylog", multiple=True, type=NamedPath(), metavar="FILE", help="TLS key log, for all captures.")
 def command(archives: tuple[str, ...], output: str, labels: str | None, tables: str, resume: bool, **options: Any) -> int:
     """Measure every capture below folders, globs, tar and zip files or addresses into one partitioned Parquet dataset.
 

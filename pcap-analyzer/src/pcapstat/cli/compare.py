@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from pcapstat import errors
-from pcapstat.cli.options import capture_options, chosen_format, named, output_options
+from pcapstat.cli.options import NamedPath, capture_options, chosen_format, named, output_options
 from pcapstat.cli.output import complain, destination
 from pcapstat.cli.plot import image_suffix, save
 from pcapstat.cli.several import Several
@@ -47,11 +47,11 @@ USUAL = ("delta_time", "goodput", "throughput", "overhead")
     "--table", "wanted", type=click.Choice(["groups", "pairs", "across"]), default="groups", show_default=True, help="What to write."
 )
 @click.option("--layer", type=click.Choice(["frame", "ip", "transport", "security", "application"]), default="frame", help="Bytes counted.")
-@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the figures too: .png, .svg or .pdf.")
+@click.option("--plot", type=NamedPath(dir_okay=False), metavar="FILE", help="Draw the figures too: .png, .svg or .pdf.")
 @click.option(
     "--chart", type=click.Choice(CHART_NAMES), default="bars", show_default=True, help="How --plot draws; lines: over the last label."
 )
-@click.option("--data", type=click.Path(dir_okay=False), metavar="FILE", help="The tidy table too, as CSV: a row a run and figure.")
+@click.option("--data", type=NamedPath(dir_okay=False), metavar="FILE", help="The tidy table too, as CSV: a row a run and figure.")
 def command(
     files: tuple[str, ...],
     read: tuple[str, ...],

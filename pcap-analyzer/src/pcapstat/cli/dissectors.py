@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pcapstat.cli.output import complain
+from pcapstat.cli.output import complain, listed
 from pcapstat.errors import EXIT_CHECK_FAILED, EXIT_FINE
 
 
@@ -44,8 +44,7 @@ def list_command() -> None:
     """List the dissectors: file, whether it is installed, what it shows."""
     from pcapstat.plugins import states
 
-    for state in states():
-        click.echo(f"{state.dissector.file:<22} {state.installed:<17} {state.dissector.about}")
+    listed((state.dissector.file, f"{state.dissector.about} ({state.installed})") for state in states())
 
 
 @command.command("path")

@@ -15,7 +15,19 @@ from pcapstat.cli.output import complain
 from pcapstat.engines import ENGINES, Tshark
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-CAPTURE = click.Path(readable=False)
+
+
+class NamedPath(click.Path):
+    """A path. An empty one, as of a shell's variable that is not set, would be the folder that the command runs in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. An empty one is refused."""
+        if not value:
+            self.fail("an empty name", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+CAPTURE = NamedPath(readable=False)
 """A capture: whoever reads it says what is wrong with it."""
 FORMAT_NAMES = ("table", "json", "ndjson", "csv", "parquet", "markdown", "html")
 
@@ -38,10 +50,10 @@ ENGINE_OPTIONS = (
         show_default=True,
         help="native is fast, tshark opens what is encrypted.",
     ),
-    click.option("--keylog", multiple=True, type=click.Path(), metavar="FILE", help="TLS key log (SSLKEYLOGFILE is read too)."),
+    click.option("--keylog", multiple=True, type=NamedPath(), metavar="FILE", help="TLS key log (SSLKEYLOGFILE is read too)."),
     click.option("--psk", multiple=True, metavar="HEX", help="Pre-shared key of TLS or DTLS."),
     click.option(
-        "--rsa-key", multiple=True, type=click.Path(), metavar="FILE", help="Server's RSA key (PEM), for key exchange without (EC)DHE."
+        "--rsa-key", multiple=True, type=NamedPath(), metavar="FILE", help="Server's RSA key (PEM), for key exchange without (EC)DHE."
     ),
     click.option("--oscore", multiple=True, metavar="CONTEXT", help='OSCORE context: "sender-id=01 recipient-id=02 secret=0102…".'),
     click.option("-o", "--preference", multiple=True, metavar="NAME:VALUE", help="A preference of tshark's."),
@@ -85,7 +97,7 @@ def writing(*formats: str) -> Callable[[Command], Command]:
     # read first, since whether a suffix must be known depends on it
     form = click.option("--format", "form", type=click.Choice(formats), is_eager=True, help=told)
     check = functools.partial(known_suffix, formats)
-    kind = click.Path(dir_okay=False)
+    kind = NamedPath(dir_okay=False)
     output = click.option("-O", "--output", type=kind, callback=check, metavar="FILE", help="Write to FILE, whole or not at all.")
     return lambda command: form(output(command))
 
@@ -103,6 +115,20 @@ def known_suffix(formats: tuple[str, ...], context: click.Context, parameter: cl
 
 output_options = writing(*FORMAT_NAMES)
 """Format and file of the output, in each format of tables."""
+
+
+session_option = click.option(
+    "--session", "sessions", type=click.IntRange(0, 2**32 - 1), multiple=True, metavar="N", help="Only this session; may be repeated."
+)
+"""Sessions by their numbers, which the column session holds."""
+
+
+def check_sessions(count: int, wanted: tuple[int, ...]) -> None:
+    """Refuse sessions that a capture with this number of them does not have."""
+    unknown = [str(number) for number in wanted if number not in range(count)]
+    if unknown:
+        there = f"there are {count}: 0 to {count - 1}" if count else "there is none"
+        raise errors.UsageError(f"no session {', '.join(unknown)} in the capture ({there})")
 
 
 def suffix_of(output: str) -> str:

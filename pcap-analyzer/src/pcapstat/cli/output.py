@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -178,6 +178,13 @@ def is_same(path: str, output: str) -> bool:
         return os.path.isfile(output) and os.path.samestat(os.fstat(0) if path == "-" else os.stat(path), os.stat(output))
     except OSError:
         return False
+
+
+def listed(rows: Iterable[tuple[str, str]]) -> None:
+    """Print names, each with what it is, within the width of --help."""
+    formatter = click.HelpFormatter()
+    formatter.write_dl(list(rows))
+    click.echo(formatter.getvalue(), nl=False)
 
 
 def complain(text: object) -> None:

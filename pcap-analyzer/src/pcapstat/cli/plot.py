@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import capture_options, named
+from pcapstat.cli.options import NamedPath, capture_options, named
 from pcapstat.cli.output import complain, destination
 from pcapstat.cli.several import Several
 from pcapstat.errors import UsageError
@@ -24,8 +24,8 @@ IMAGES = ("png", "svg", "pdf")
 @click.command("plot")
 @capture_options
 @click.option("--kind", type=click.Choice(KINDS), default="rate", show_default=True, help="What to draw.")
-@click.option("-O", "--output", type=click.Path(dir_okay=False), required=True, metavar="FILE", help="The image: .png, .svg or .pdf.")
-@click.option("--data", type=click.Path(dir_okay=False), metavar="FILE", help="The tidy table behind the figure too, as CSV.")
+@click.option("-O", "--output", type=NamedPath(dir_okay=False), required=True, metavar="FILE", help="The image: .png, .svg or .pdf.")
+@click.option("--data", type=NamedPath(dir_okay=False), metavar="FILE", help="The tidy table behind the figure too, as CSV.")
 @click.option("--title", help="A title.")
 def command(
     files: tuple[str, ...], read: tuple[str, ...], kind: str, output: str, data: str | None, title: str | None, **options: Any

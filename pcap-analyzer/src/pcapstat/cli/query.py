@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from pcapstat.cli.options import chosen_format, output_options
+from pcapstat.cli.options import NamedPath, chosen_format, output_options
 from pcapstat.cli.output import destination
 from pcapstat.errors import UsageError
 
 
 @click.command("query")
-@click.argument("dataset", type=click.Path(exists=True, file_okay=False))
+@click.argument("dataset", type=NamedPath(exists=True, file_okay=False))
 @click.argument("sql")
 @output_options
 def command(dataset: str, sql: str, form: str | None, output: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pcapstat.cli.options import CAPTURE, leave
+from pcapstat.cli.options import CAPTURE, NamedPath, leave
 from pcapstat.cli.output import destination
 
 
@@ -18,8 +18,8 @@ def command() -> None:
 
 @command.command("embed")
 @click.argument("capture", type=CAPTURE, metavar="FILE")
-@click.option("--keylog", multiple=True, required=True, type=click.Path(), metavar="FILE", help="TLS key log (NSS format).")
-@click.option("-O", "--output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The new capture, pcapng.")
+@click.option("--keylog", multiple=True, required=True, type=NamedPath(), metavar="FILE", help="TLS key log (NSS format).")
+@click.option("-O", "--output", required=True, type=NamedPath(dir_okay=False), metavar="FILE", help="The new capture, pcapng.")
 def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> int:
     """Write a copy of FILE with the key logs embedded; of a capture that is cut short or damaged what is there (exit code 4)."""
     from pcapstat.secrets import embed
@@ -31,7 +31,7 @@ def embed_command(capture: str, keylog: tuple[str, ...], output: str) -> int:
 
 @command.command("extract")
 @click.argument("capture", type=CAPTURE, metavar="FILE")
-@click.option("-O", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
+@click.option("-O", "--output", type=NamedPath(dir_okay=False), metavar="FILE", help="Write to FILE, whole or not at all.")
 def extract_command(capture: str, output: str | None) -> None:
     """Write the key logs that are embedded in FILE."""
     from pcapstat.secrets import extract

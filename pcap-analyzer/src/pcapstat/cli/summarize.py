@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 import click
 
-from pcapstat.cli.options import capture_options, chosen_format, leave, opened, output_options
+from pcapstat.cli.options import capture_options, check_sessions, chosen_format, leave, opened, output_options, session_option
 from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
 from pcapstat.metrics.sessions import LAYERS, TIME1, Choices, Summary
@@ -15,7 +15,7 @@ from pcapstat.metrics.sessions import LAYERS, TIME1, Choices, Summary
 @click.command("summarize")
 @capture_options
 @output_options
-@click.option("--session", "sessions", type=int, multiple=True, metavar="N", help="Only this session; may be repeated.")
+@session_option
 @click.option("--layer", type=click.Choice(list(LAYERS)), default="frame", show_default=True, help="Where bytes are counted.")
 @click.option("--time1", type=click.Choice(TIME1[::-1]), help="What ΔTime begins with; else the innermost that is visible.")
 @click.option("--no-transport-control", is_flag=True, help="Leave frames without a message (SYN, bare ACK) out of the overhead.")
@@ -57,14 +57,6 @@ def command(
             FORMATS[name](as_table(summary, sessions, is_text=name != "parquet"), file, [])
     has_notes = is_strict and summary.has_notes
     return leave(summary.damage, has_notes)
-
-
-def check_sessions(count: int, wanted: tuple[int, ...]) -> None:
-    """Refuse sessions that the capture does not have."""
-    unknown = [str(number) for number in wanted if number not in range(count)]
-    if unknown:
-        there = f"there are {count}: 0 to {count - 1}" if count else "there is none"
-        raise click.UsageError(f"no session {', '.join(unknown)} in the capture ({there})")
 
 
 def as_table(summary: Summary, sessions: tuple[int, ...], *, is_text: bool) -> Any:

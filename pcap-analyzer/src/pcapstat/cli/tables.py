@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import click
 
+from pcapstat import Capture
 from pcapstat.capture import Table, stopping
-from pcapstat.cli.options import capture_options, chosen_format, leave, opened, output_options
+from pcapstat.cli.options import Command, capture_options, check_sessions, chosen_format, leave, opened, output_options, session_option
 from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
+from pcapstat.schema import tables
+from pcapstat.spool import is_read_once
+
+FILLING = {
+    "payload": click.option("--show-payload", is_flag=True, help="Fill the column payload."),
+    "user_name": click.option("--show-secrets", is_flag=True, help="Show user names."),
+}
+"""Columns that are filled only where that is asked for, each with its option: tables that have the column have the option."""
 
 
 class Stream:
@@ -19,18 +30,33 @@ class Stream:
         """Begin the pass."""
         self.source = table.stream(wants_notes)
         self.sessions = sessions
+        self.has_rows = set[int]()
+        """Those of the wanted sessions that a row was of."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's C stream, filtered where sessions were chosen."""
         if not self.sessions:
             return self.source.__arrow_c_stream__(requested_schema)
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         reader = pa.RecordBatchReader.from_stream(self.source)
-        wanted = pa.array(self.sessions)
-        batches = (batch.filter(pc.is_in(batch.column("session"), wanted.cast(batch.column("session").type))) for batch in reader)
+        batches = map(self.chosen, reader)
         return pa.RecordBatchReader.from_batches(reader.schema, batches).__arrow_c_stream__(requested_schema)
+
+    def chosen(self, batch: Any) -> Any:
+        """Return a batch's rows of the wanted sessions, and take note of these."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        rows = batch.filter(pc.is_in(batch.column("session"), pa.array(self.sessions, batch.column("session").type)))
+        self.has_rows.update(pc.unique(rows.column("session")).to_pylist())
+        return rows
+
+    def check_sessions(self, capture: Capture) -> None:
+        """Refuse wanted sessions that the capture does not have, where it can be read again: one that it has may have no row."""
+        if self.has_rows.issuperset(self.sessions) or any(map(is_read_once, capture.paths)):
+            return
+        check_sessions(len(capture.sums()), self.sessions)
 
 
 def make(name: str, about: str) -> click.Command:
@@ -39,10 +65,9 @@ def make(name: str, about: str) -> click.Command:
     @click.command(name, help=about + ".")
     @capture_options
     @output_options
-    @click.option("--session", "sessions", type=int, multiple=True, metavar="N", help="Only this session; may be repeated.")
+    @session_option
     @click.option("--columns", metavar="NAMES", help="Columns, separated by commas.")
-    @click.option("--show-payload", is_flag=True, help="Fill the column payload.")
-    @click.option("--show-secrets", is_flag=True, help="Show user names.")
+    @filling_options(name)
     def command(
         files: tuple[str, ...],
         read: tuple[str, ...],
@@ -61,15 +86,21 @@ def make(name: str, about: str) -> click.Command:
         stream = Stream(capture.table(name), sessions, is_strict)
         with shown(capture), destination(output) as file, stopping(stream.source):
             FORMATS[chosen_format(form, output)](stream, file, chosen)
+            stream.check_sessions(capture)
         return leave(stream.source.damage, is_strict and stream.source.has_notes)
 
     return command
 
 
+def filling_options(table: str) -> Callable[[Command], Command]:
+    """Return the options that fill columns of a table."""
+    columns = {column.name for column in tables()[table].columns}
+    wanted = [option for name, option in FILLING.items() if name in columns]
+    return lambda command: functools.reduce(lambda made, option: option(made), reversed(wanted), command)
+
+
 def check_columns(table: str, chosen: list[str]) -> None:
     """Refuse columns that the table does not have."""
-    from pcapstat.schema import tables
-
     known = {column.name for column in tables()[table].columns}
     unknown = [name for name in chosen if name not in known]
     if len(set(chosen)) != len(chosen):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pcapstat.cli.options import chosen_format, output_options
+from pcapstat.cli.options import NamedPath, chosen_format, output_options
 from pcapstat.cli.output import destination
 
 if TYPE_CHECKING:
@@ -268,9 +268,7 @@ command.add_command(record_command("dtls", "dtls1.2-ccm8", "udp"))
 
 
 @command.command("study-a")
-@click.option(
-    "--recordings", type=click.Path(exists=True, file_okay=False), metavar="FOLDER", help="Measure captures/a-*.pcapng there too."
-)
+@click.option("--recordings", type=NamedPath(exists=True, file_okay=False), metavar="FOLDER", help="Measure captures/a-*.pcapng there too.")
 @output_options
 def study_a_command(recordings: str | None, form: str | None, output: str | None) -> None:
     """Print Study A's packet sizes: its formulas with the numbers put in, and the sizes by the standards."""

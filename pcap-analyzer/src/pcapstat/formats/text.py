@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import add
 from typing import IO, Any
 
@@ -111,18 +111,29 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     stream = reader(table, columns)
     heads = [shown(name) for name in stream.schema.names]
     width = shutil.get_terminal_size((80, 24)).columns
-    cells = rows(stream, shown)
     # what the first rows need is what all are given
-    first = list(islice(cells, BATCH_ROWS))
+    first = list(rows(begun(stream), shown))
     widths = [max([len(head), *(len(row[at]) for row in first)]) for at, head in enumerate(heads)]
     is_filled = [bool(columns) or any(row[at] for row in first) for at in range(len(heads))]
     filled = [at for at in range(len(heads)) if is_filled[at]]
     kept = fit(heads, widths, filled or list(range(len(heads))), width)
-    for row in chain([heads], first, cells):
-        write(file, line([row[at] for at in kept], [widths[at] for at in kept]))
+    # of the other rows nothing becomes text that is not shown
+    others = rows((batch.select(kept) for batch in stream), shown)
+    for cells in chain(([row[at] for at in kept] for row in chain([heads], first)), others):
+        write(file, line(cells, [widths[at] for at in kept]))
     if more := len(heads) - len(kept):
         # not every command that writes tables has --columns
         write(file, f"\n{counted(more, 'more column')} (wider output, another --format or, where offered, --columns)\n")
+
+
+def begun(stream: Any) -> Iterator[Any]:
+    """Yield the first batches of a stream, as many as hold a full batch's rows."""
+    count = 0
+    for batch in stream:
+        yield batch
+        count += len(batch)
+        if count >= BATCH_ROWS:
+            return
 
 
 def fit(heads: list[str], widths: list[int], filled: list[int], width: int) -> list[int]:
@@ -138,7 +149,7 @@ def fit(heads: list[str], widths: list[int], filled: list[int], width: int) -> l
     return kept
 
 
-def line(cells: list[str], widths: list[int]) -> str:
+def line(cells: Iterable[str], widths: list[int]) -> str:
     """Align one row."""
     padded = (cell.ljust(size) for cell, size in zip(cells, widths, strict=True))
     return (" " * MARGIN).join(padded).rstrip() + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,16 @@ from pcapstat.labels import stem_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from pcapstat.capture import Capture
 
 PALETTE = "colorblind"
 """Seaborn's palette after Wong, Nature Methods 8:441 (2011)."""
+POINTS_PER_INCH = 72
+HANDLE_POINTS, LINE_POINTS = 45.0, 15.0
+"""Of a legend: what stands before and behind a name, and how high a line of its small type is."""
 
 
 def rows(captures: Sequence[Capture], table: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -60,9 +65,58 @@ def axes(width: float = 7.0, height: float = 4.0, **options: Any) -> tuple[Figur
 
     # the same figure is the same file
     mpl.rcParams["svg.hashsalt"] = "pcapstat"
-    sns.set_theme(style="whitegrid", palette=PALETTE)
+    # names of files, labels and titles are the user's: a $ in them begins no formula
+    sns.set_theme(style="whitegrid", palette=PALETTE, rc={"text.parse_math": False})
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(**options)
+
+
+def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Put one legend for all axes below them, where it covers nothing that is drawn; the figure grows by its lines."""
+    shown: dict[str, Any] = {}
+    for axis in axes:
+        shown = entries(axis) | shown
+        legend = axis.get_legend()
+        if legend is not None:
+            legend.remove()
+    if any(shown):
+        width = max(map(width_points, shown)) + HANDLE_POINTS
+        columns = min(len(shown), max(1, int(figure.get_figwidth() * POINTS_PER_INCH / width)))
+        figure.set_figheight(figure.get_figheight() + math.ceil(len(shown) / columns) * LINE_POINTS / POINTS_PER_INCH)
+        drawn, names = list(shown.values()), list(shown)
+        figure.legend(drawn, names, loc="outside lower center", ncols=columns, fontsize="small", frameon=False)
+
+
+def width_points(name: str) -> float:
+    """Return how wide a name is in the small type of a legend."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    return float(text_to_path.get_text_width_height_descent(name, FontProperties(size="small"), ismath=False)[0])
+
+
+def entries(axis: Axes) -> dict[str, Any]:
+    """Return what a legend of the axes has: what is drawn with a name, or what seaborn has put into a legend of its own."""
+    drawn, names = axis.get_legend_handles_labels()
+    legend = axis.get_legend()
+    if names or legend is None:
+        return dict(zip(names, drawn, strict=True))
+    return {text.get_text(): handle for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)}
+
+
+def number_decades(axis: Axis) -> None:
+    """Write the numbers at a logarithmic axis as people write numbers: 0.1, 1, 1 000."""
+    from matplotlib.ticker import LogFormatter
+
+    class Decimal(LogFormatter):
+        """The ticks that LogFormatter would number."""
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            """Return a tick's number; nothing where it has none."""
+            return f"{x:,.12g}".replace(",", " ") if super().__call__(x, pos) else ""
+
+    axis.set_major_formatter(Decimal())
+    axis.set_minor_formatter(Decimal(minor_thresholds=(1, 0.4)))
 
 
 def say_empty(axis: Axes, what: str) -> None:

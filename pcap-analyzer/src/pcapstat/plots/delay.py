@@ -41,7 +41,9 @@ def draw(tidy: pd.DataFrame) -> Figure:
         return figure
     is_positive = bool((tidy["value_ms"] > 0).all())
     sns.ecdfplot(told_apart(tidy), x="value_ms", hue="name", ax=axis, log_scale=is_positive)
-    axis.get_legend().set_title("")
+    if is_positive:
+        base.number_decades(axis.xaxis)
+    base.gather_legend(figure, [axis])
     axis.set(xlabel="time, ms", ylabel="share of exchanges")
     return figure
 
@@ -55,7 +57,7 @@ def draw_over_time(tidy: pd.DataFrame) -> Figure:
         base.say_empty(axis, "answered exchange")
         return figure
     sns.scatterplot(told_apart(tidy), x="time_s", y="value_ms", hue="name", s=14, linewidth=0, ax=axis)
-    axis.legend(title="")
+    base.gather_legend(figure, [axis])
     axis.set(xlabel="time since the first exchange, s", ylabel="time, ms")
     if tidy["value_ms"].min() >= 0:
         axis.set_ylim(0, None)

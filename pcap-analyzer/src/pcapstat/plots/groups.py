@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pcapstat.labels import joined
 from pcapstat.plots import base
@@ -88,7 +88,7 @@ def bars(tidy: pd.DataFrame, by: Sequence[str]) -> Figure:
             axis.tick_params(axis="x", rotation=30)
             for text in axis.get_xticklabels():
                 text.set_horizontalalignment("right")
-    gather_legend(figure, [axis for axis, _ in shown])
+    base.gather_legend(figure, [axis for axis, _ in shown])
     return figure
 
 
@@ -105,9 +105,10 @@ def lines(tidy: pd.DataFrame, by: Sequence[str]) -> Figure:
             least, most = drawn[column].min(), drawn[column].max()
             if least > 0 and most >= WIDE * least:
                 axis.set(**{f"{scale}scale": "log"})
+                base.number_decades(getattr(axis, f"{scale}axis"))
         if axis.get_yscale() == "linear" and drawn["value"].min() >= 0:
             axis.set_ylim(0, None)
-    gather_legend(figure, [axis for axis, _ in shown])
+    base.gather_legend(figure, [axis for axis, _ in shown])
     return figure
 
 
@@ -133,15 +134,3 @@ def finish(axis: Axes, rows: pd.DataFrame, x_title: str) -> None:
     """Title the axes with their units."""
     first = rows.iloc[0]
     axis.set(xlabel=x_title, ylabel=titled(str(first["figure"]), str(first["unit"])))
-
-
-def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Put one legend for all panels below them."""
-    shown: dict[str, Any] = {}
-    for axis in axes:
-        shown = dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True)) | shown
-        legend = axis.get_legend()
-        if legend is not None:
-            legend.remove()
-    if any(shown):
-        figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=min(len(shown), 5), frameon=False)

@@ -30,15 +30,15 @@ def draw(tidy: pd.DataFrame) -> Figure:
     """Stacked bars, one a session."""
     import seaborn as sns
 
-    figure, axis = base.axes(7, 4.5)
+    figure, axis = base.axes(7, 1.5 + 0.35 * max(tidy[["capture", "session"]].drop_duplicates().shape[0], 8))
     if tidy.empty:
         base.say_empty(axis, "session")
         return figure
-    wide = tidy.assign(name=tidy["capture"] + " " + tidy["session"].astype(str)).pivot_table(
+    wide = tidy.assign(name=tidy["capture"] + ", session " + tidy["session"].astype(str)).pivot_table(
         index="name", columns="part", values="bytes", aggfunc="sum", fill_value=0, sort=False
     )
     wide.plot.barh(stacked=True, ax=axis, color=sns.color_palette(base.PALETTE, len(wide.columns)), width=0.8)
     axis.invert_yaxis()
     axis.set(xlabel="bytes on the wire", ylabel="")
-    axis.legend(title="", ncols=3, fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.14))
+    base.gather_legend(figure, [axis])
     return figure

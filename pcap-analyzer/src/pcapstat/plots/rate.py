@@ -52,16 +52,20 @@ def binned(rows: pd.DataFrame, width_s: float) -> pd.DataFrame:
 
 def draw(tidy: pd.DataFrame) -> Figure:
     """Two panels above each other, a line a receiver."""
+    import pandas as pd
     import seaborn as sns
 
-    figure, (upper, lower) = base.axes(7, 5, nrows=2, sharex=True)
+    figure, (upper, lower) = base.axes(7, 4.6, nrows=2, sharex=True)
     if tidy.empty:
         base.say_empty(upper, "data message")
         return figure
     shown = tidy.assign(name=tidy["capture"] + " → " + tidy["receiver"])
+    # a bin is as wide as it is: the last one of a receiver too
+    last = shown.groupby("name", sort=False).tail(1)
+    shown = pd.concat([shown, last.assign(bin_s=last["bin_s"] + last["bin_width_s"])], ignore_index=True)
     sns.lineplot(shown, x="bin_s", y="messages_per_s", hue="name", ax=upper, drawstyle="steps-post")
     sns.lineplot(shown, x="bin_s", y="payload_bytes_per_s", hue="name", ax=lower, drawstyle="steps-post", legend=False)
-    upper.legend(title="", fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    base.gather_legend(figure, [upper])
     upper.set(ylabel="data messages/s", ylim=(0, None))
     lower.set(ylabel="payload, B/s", xlabel="time since the first message, s", ylim=(0, None))
     return figure

@@ -26,7 +26,7 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
     rows["from"] = rows["source_address"] + ":" + rows["source_port"].astype(str)
     rows["to"] = rows["destination_address"] + ":" + rows["destination_port"].astype(str)
     # of no rows pandas keeps the numbers' type, which cannot be added to text
-    number = rows["message_id"].map(lambda value: "" if value != value or value is None else f" {int(value)}").astype(str)
+    number = rows["message_id"].map(lambda value: "" if value != value or value is None else f", id {int(value)}").astype(str)
     size = rows["payload_bytes"].map(lambda value: f", {value} B" if value else "").astype(str)
     rows["text"] = (rows["kind"] + " " + rows["variant"]).str.strip() + number + size
     rows["time_ms"] = rows["time_s"] * 1000

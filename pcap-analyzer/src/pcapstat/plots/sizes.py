@@ -47,5 +47,6 @@ def draw(tidy: pd.DataFrame) -> Figure:
         dodge=0.5 if shown["which"].nunique() > 1 else False,
         markersize=5,
     )
+    base.gather_legend(figure, [axis])
     axis.set(xlabel="size of the message, bytes (median, least to most)", ylabel="")
     return figure

@@ -35,5 +35,5 @@ def draw(tidy: pd.DataFrame) -> Figure:
             shown, x="time_s", y="kind", s=size, color=colour, linewidth=0, ax=axis, zorder=order, label=f"{what} ({len(shown)})"
         )
     axis.set(xlabel="time since the first message, s", ylabel="")
-    axis.legend(fontsize="small")
+    base.gather_legend(figure, [axis])
     return figure

@@ -110,7 +110,7 @@ def checked(name: str, given: Any) -> Scenario:
     known = {field.name for field in dataclasses.fields(Scenario)}
     if not isinstance(given, dict) or "protocol" not in given:
         raise UsageError(f"{name}: no key protocol (write for example protocol: coap)")
-    unknown = sorted(set(given) - known - {"description"})
+    unknown = sorted(str(key) for key in given if key not in known | {"description"})
     if unknown:
         raise UsageError(f"{name}: no key {', '.join(unknown)} (there are: {', '.join(sorted(known))})")
     if given["protocol"] not in tuple(PATTERNS):
@@ -161,7 +161,7 @@ def check_value(name: str, key: str, value: Any, wanted: type) -> None:
     if not is_typed or (wanted is float and not math.isfinite(value)):
         raise UsageError(f"{name}: {key}: {value}: {TYPES[wanted]} stands here")
     if key in WORDS and value not in WORDS[key]:
-        raise UsageError(f"{name}: {key}: {value}: none of {', '.join(map(str, WORDS[key]))}")
+        raise UsageError(f"{name}: {key}: {value}: no such {key} (there are: {', '.join(map(str, WORDS[key]))})")
     least, most = RANGES.get(key, (-math.inf, math.inf))
     if wanted in {int, float} and not least <= value <= most:
         raise UsageError(f"{name}: {key}: {value}: a number from {least} to {most} stands here")
