@@ -62,6 +62,15 @@ def test_each_side_has_packet_identifiers_of_its_own(tmp_path: Path) -> None:
     assert "both-ways" in notes(path, 0)
 
 
+def test_behind_the_last_wanted_message_only_its_acknowledgement_counts(tmp_path: Path) -> None:
+    """With --stop-after: the second message is never acknowledged; the third one, and its PUBACK from the receiver, are behind it."""
+    said = [(C, connect()), (S, connack()), (S, publish(1, 1)), (C, ack(PUBACK, 1)), (S, publish(2, 1)), (S, publish(3, 1)), (C, ack(PUBACK, 3))]
+    path = capture(tmp_path / "x.pcap", said, "tcp", 1883)
+
+    [session] = pcapstat.open(path, engine="native", stop_after=2).summary().sessions
+    assert (session.messages, session.data_messages) == (5, 2)
+
+
 @pytest.mark.parametrize(("version", "payload", "inferred"), [(None, b"one", True), (5, b"one", False), (4, b"\0one", False)])
 def test_the_version_decides_where_the_payload_begins(version: int | None, payload: bytes, inferred: bool, tmp_path: Path) -> None:
     """Trap 26: without a CONNECT the empty properties of MQTT 5 (§3.3.2.3.1) may be the payload's first byte in 3.1.1."""

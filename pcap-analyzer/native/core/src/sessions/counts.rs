@@ -265,9 +265,9 @@ impl Session {
         matches!(self.running.stop, Stop::Awaiting(last, _) if exchange > last)
     }
 
-    /// Behind the last wanted data message only what its receiver sends still counts, until the acknowledgement has passed.
+    /// Behind the last wanted data message only what its receiver sends still counts, but for later exchanges, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
-        matches!(self.running.stop, Stop::Awaiting(exchange, sender) if sender == from && of != exchange)
+        matches!(self.running.stop, Stop::Awaiting(exchange, sender) if of > exchange || sender == from && of != exchange)
     }
 
     #[inline]
