@@ -56,6 +56,19 @@ def test_coap_on_ports_of_its_own_is_found_in_dtls(name: str, secrets: dict[str,
     assert [row["code"] for row in pa.table(capture.messages).to_pylist() if row["protocol"] == "coap"] != []
 
 
+OTHER_INSIDE = ("wireshark-notes/tls__imap-ssl.pcapng", "wireshark-notes/tls__ldap-ssl.pcapng", "wireshark-notes/tls__amqps.pcapng")
+"""What tshark opens and shows as IMAP, LDAP, AMQP."""
+
+
+@pytest.mark.parametrize(("name", "secrets"), [entry for entry in secured() if entry[0] in OTHER_INSIDE])
+def test_what_is_opened_and_not_decoded_is_not_told_to_lack_a_secret(name: str, secrets: dict[str, list[str]]) -> None:
+    """Its figures are those of records; the note tells why."""
+    capture = pcapstat.open(SHARED / name, **secrets)  # type: ignore[arg-type]
+    told = [row["text"] for row in pa.table(capture.notes).to_pylist() if row["note"] == "encrypted"]
+    assert told != []
+    assert all(text.endswith("opened, but it holds no protocol that is decoded") for text in told)
+
+
 def test_the_captures_of_rsasnakeoil_show_their_pages() -> None:
     """A response over two records of one frame is one message (SSL 3.0, RSA): status codes in order, as tshark shows them."""
     if not SHARED.is_dir():

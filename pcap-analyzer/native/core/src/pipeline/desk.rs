@@ -178,13 +178,13 @@ impl Desk<'_, '_> {
         books.message(self.session, from, &count)
     }
 
-    /// Whether a record was opened, so that what it holds is to be counted instead.
+    /// Whether a record was opened.
     #[inline]
     fn is_opened(&self, message: &Message) -> bool {
         let Some(contents) = self.contents.filter(|contents| !contents.sources.is_empty()) else { return false };
         // a cipher suite without encryption (RFC 5246 A.5) protects too
         let is_protected = message.fragment_bytes > 0 && !message.facts.is_handshake;
-        self.has_inside && is_protected && contents.records.contains(&message.fragment_bytes)
+        is_protected && contents.records.contains(&message.fragment_bytes)
     }
 
     /// What a record really is that looks like application data.
@@ -223,8 +223,12 @@ impl Desk<'_, '_> {
             self.note(note::ALIAS_UNKNOWN, frame, String::new);
         }
         if facts.is_encrypted && !facts.is_handshake && message.opaque_bytes > 0 {
-            let is_tried = self.rooms.options.tshark.is_some();
-            self.note(note::ENCRYPTED, frame, || if is_tried { "no secret that was given opens it" } else { "" }.to_owned());
+            let why = match self.rooms.options.tshark {
+                Some(_) if self.is_opened(message) => "opened, but it holds no protocol that is decoded",
+                Some(_) => "no secret that was given opens it",
+                None => "",
+            };
+            self.note(note::ENCRYPTED, frame, || why.to_owned());
         }
     }
 
@@ -271,7 +275,8 @@ impl Receiver for Desk<'_, '_> {
     fn message(&mut self, message: &mut Message, from: Side, bytes: &[u8]) {
         let Desk { session, member, file, .. } = *self;
         let moment = Moment { session, file, member, frame: message.frame, time_ns: message.time_ns };
-        if message.carries.is_some() || self.is_opened(message) {
+        // what an opened record holds is counted instead, where it is of a protocol that is decoded
+        if message.carries.is_some() || self.has_inside && self.is_opened(message) {
             self.pairing.place(message, from, &moment, &mut self.rooms.exchanges);
             return self.rooms.sealed.push(Sealed::new(message, from));
         }
