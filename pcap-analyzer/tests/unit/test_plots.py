@@ -55,6 +55,17 @@ def test_tables_hold_what_the_capture_holds() -> None:
     assert (again["what"] == "sent again").sum() > 0
 
 
+def test_no_bar_of_bytes_begins_behind_another_one_ends() -> None:
+    """Data that WebSocket compressed is a part as long as it is on the wire, and the parts add up to what is there."""
+    capture = pcapstat.open(CAPTURES / "e-websocket-1024.pcapng")
+    sessions = {session.session: session for session in capture.summary().sessions}
+    overhead = PLOTS["overhead"][0]([capture])
+    assert any(session.overhead_by_part_bytes.get("compression", 0) < 0 for session in sessions.values())
+    assert (overhead["bytes"] > 0).all()
+    sums = overhead.groupby("session")["bytes"].sum()
+    assert dict(sums) == {number: session.overhead_bytes + session.data_bytes for number, session in sessions.items()}
+
+
 def test_the_rate_is_that_of_each_receiver_and_nought_where_nothing_comes() -> None:
     """A broker's capture has two receivers of the same messages; a bin without a message is a row with 0."""
     rate = PLOTS["rate"][0]([pcapstat.open(CAPTURES / "b-paho-qos2.pcapng")])

@@ -126,6 +126,18 @@ fn whole_messages_are_the_same_byte_by_byte() {
 }
 
 #[test]
+fn a_frame_that_began_like_a_head_takes_none_of_those_behind_it() {
+    let websocket = PROTOCOLS.iter().find(|protocol| protocol.decode_as == "websocket").unwrap();
+    // RFC 6455 §5.2: "A ", as HTTP/1 begins a request line, is a first fragment of 32 bytes; the end of the line shows that it is none
+    let bytes = [&b"A "[..], &[0; 32], &[0, 0], b"\x80\x03en\n"].concat();
+
+    assert_eq!(vec![34, 2, 5], cut(websocket, &bytes, bytes.len()).messages.iter().map(|message| message.2).collect::<Vec<_>>());
+    for segment in 1..bytes.len() {
+        assert_eq!(cut(websocket, &bytes, bytes.len()).messages, cut(websocket, &bytes, segment).messages, "{segment}");
+    }
+}
+
+#[test]
 fn every_row_names_its_standards_and_columns_that_exist() {
     let columns: Vec<&str> = pcapstat_core::schema::messages::TABLE.columns.iter().map(|column| column.name).collect();
     for protocol in PROTOCOLS {

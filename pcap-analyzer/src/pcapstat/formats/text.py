@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, groupby
-from operator import add
+from itertools import chain, groupby, repeat
 from typing import IO, Any
 
 from pcapstat.formats.arrow import BATCH_ROWS, reader
@@ -19,22 +18,38 @@ END = re.compile(r"_(low|high)$")
 """What the names of an interval's two columns end with."""
 
 
-def rows(stream: Any, as_text: Callable[[Any], str]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each row, as text."""
+def rows(stream: Any, as_texts: Iterable[Callable[[Any], str]]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each row as text, each column's by a function of its own."""
     for batch in stream:
         for at in range(0, len(batch), ROWS):
             columns = batch.slice(at, ROWS).columns
-            yield from zip(*([as_text(value) for value in column.to_pylist()] for column in columns), strict=True)
+            yield from zip(*(texts(column, as_text) for column, as_text in zip(columns, as_texts, strict=False)), strict=True)
+
+
+def texts(column: Any, as_text: Callable[[Any], str]) -> list[str]:
+    """Bring a column to text. Where values are often the same, as words, flags and what is none are, each becomes text once."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)):
+        return [as_text(value) for value in column.to_pylist()]
+    encoded = column.dictionary_encode(null_encoding="encode")
+    words = [as_text(value) for value in encoded.dictionary.to_pylist()]
+    return [words[number] for number in encoded.indices.to_pylist()]
 
 
 def objects(table: Any, columns: list[str]) -> Iterator[str]:
     """Yield each of the table's rows as a JSON object."""
     from pcapstat.formats.notation import as_json
 
+    def member(name: str) -> Callable[[Any], str]:
+        head = f"{as_json(name)}: "
+        return lambda value: head + as_json(value)
+
     stream = reader(table, columns)
-    heads = [f"{as_json(name)}: " for name in stream.schema.names]
-    for row in rows(stream, as_json):
-        yield "{" + ", ".join(map(add, heads, row)) + "}"
+    members = [member(name) for name in stream.schema.names]
+    for row in rows(stream, members):
+        yield "{" + ", ".join(row) + "}"
 
 
 def shown(value: Any) -> str:
@@ -80,13 +95,16 @@ def markdown(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write a Markdown table; what would be taken for HTML in it is escaped too."""
     from html import escape
 
+    def cell(value: Any) -> str:
+        return escape(shown(value), quote=False).replace("|", "\\|")
+
     def joined(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(escape(cell, quote=False).replace("|", "\\|") for cell in cells) + " |\n"
+        return "| " + " | ".join(cells) + " |\n"
 
     stream = reader(table, columns)
-    heads = [shown(name) for name in stream.schema.names]
+    heads = list(map(cell, stream.schema.names))
     write(file, joined(heads) + "|" + " --- |" * len(heads) + "\n")
-    for row in rows(stream, shown):
+    for row in rows(stream, repeat(cell)):
         write(file, joined(row))
 
 
@@ -94,13 +112,16 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write a page with one table."""
     from html import escape
 
+    def cell(value: Any) -> str:
+        return f"<td>{escape(shown(value))}</td>"
+
     stream = reader(table, columns)
     heads = [shown(name) for name in stream.schema.names]
     style = "body{font:14px sans-serif}table{border-collapse:collapse}td,th{border:1px solid #999;padding:2px 6px;text-align:left}"
     write(file, f'<!doctype html><html lang="en"><meta charset="utf-8"><title>pcapstat</title><style>{style}</style><table><thead><tr>')
     write(file, "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead><tbody>\n")
-    for row in rows(stream, shown):
-        write(file, "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n")
+    for row in rows(stream, repeat(cell)):
+        write(file, "<tr>" + "".join(row) + "</tr>\n")
     write(file, "</tbody></table></html>\n")
 
 
@@ -112,13 +133,13 @@ def table(table: Any, file: IO[bytes], columns: list[str]) -> None:
     heads = [shown(name) for name in stream.schema.names]
     width = shutil.get_terminal_size((80, 24)).columns
     # what the first rows need is what all are given
-    first = list(rows(begun(stream), shown))
+    first = list(rows(begun(stream), repeat(shown)))
     widths = [max([len(head), *(len(row[at]) for row in first)]) for at, head in enumerate(heads)]
     is_filled = [bool(columns) or any(row[at] for row in first) for at in range(len(heads))]
     filled = [at for at in range(len(heads)) if is_filled[at]]
     kept = fit(heads, widths, filled or list(range(len(heads))), width)
     # of the other rows nothing becomes text that is not shown
-    others = rows((batch.select(kept) for batch in stream), shown)
+    others = rows((batch.select(kept) for batch in stream), repeat(shown))
     for cells in chain(([row[at] for at in kept] for row in chain([heads], first)), others):
         write(file, line(cells, [widths[at] for at in kept]))
     if more := len(heads) - len(kept):

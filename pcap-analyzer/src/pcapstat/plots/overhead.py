@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 
 def table(captures: Sequence[Capture]) -> pd.DataFrame:
-    """Return a row a session and part: capture, session, part, bytes; the largest twelve sessions of each capture."""
+    """Return a row a session and part: capture, session, part, bytes; the largest twelve sessions of each capture.
+
+    Data that was compressed counts as it is on the wire.
+    """
     import pandas as pd
 
     rows = []
     for capture, name in zip(captures, base.names(captures), strict=True):
         for session in capture.summary().sessions.largest(12):
-            parts = {**session.overhead_by_part_bytes, "data": session.data_bytes}
+            parts = dict(session.overhead_by_part_bytes)
+            parts["data"] = session.data_bytes + parts.pop("compression", 0)
             rows += [{"capture": name, "session": session.session, "part": part, "bytes": count} for part, count in parts.items() if count]
     return pd.DataFrame(rows, columns=["capture", "session", "part", "bytes"])
 

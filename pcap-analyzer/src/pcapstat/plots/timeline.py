@@ -22,17 +22,19 @@ def table(captures: Sequence[Capture]) -> pd.DataFrame:
 
 
 def draw(tidy: pd.DataFrame) -> Figure:
-    """Draw a line a kind of message; what was sent again stands out."""
+    """Draw a line a kind of message of each capture; what was sent again stands out."""
     import seaborn as sns
 
-    figure, axis = base.axes(7, 1.5 + 0.35 * max(tidy["kind"].nunique(), 2))
+    is_several = tidy["capture"].nunique() > 1
+    named = tidy.assign(name=tidy["capture"] + ", " + tidy["kind"] if is_several else tidy["kind"])
+    figure, axis = base.axes(7, 1.5 + 0.35 * max(named["name"].nunique(), 2))
     if tidy.empty:
         base.say_empty(axis, "message")
         return figure
     for what, size, colour, order in (("first", 12, "C0", 1), ("sent again", 40, "C1", 2)):
-        shown = tidy[tidy["what"] == what]
+        shown = named[named["what"] == what]
         sns.scatterplot(
-            shown, x="time_s", y="kind", s=size, color=colour, linewidth=0, ax=axis, zorder=order, label=f"{what} ({len(shown)})"
+            shown, x="time_s", y="name", s=size, color=colour, linewidth=0, ax=axis, zorder=order, label=f"{what} ({len(shown)})"
         )
     axis.set(xlabel="time since the first message, s", ylabel="")
     base.gather_legend(figure, [axis])

@@ -186,12 +186,40 @@ impl Half {
                 return None;
             }
         };
-        let used = u32::try_from(len.saturating_sub(before)).unwrap_or(u32::MAX).min(piece.len());
+        if len < before {
+            partial.count(piece, bytes.len(), cutter.wants_frames);
+            self.divide(&partial, cutter, (len, fault), piece, receiver);
+            return None;
+        }
+        let used = u32::try_from(len - before).unwrap_or(u32::MAX).min(piece.len());
         let (mine, _) = piece.split(used);
         partial.count(mine, bytes.len().min(used as usize), cutter.wants_frames);
         let bytes = partial.bytes.get(..len.min(partial.bytes.len())).unwrap_or(&[]);
         self.emit_partial(&partial, cutter, fault, mine, bytes, receiver);
         Some(used)
+    }
+
+    /// A message ends within what was waited with: what that began with was thought to be longer, and turned out to be something else. What is behind it
+    /// is cut as if one packet had brought all.
+    fn divide(
+        &mut self,
+        partial: &Partial,
+        cutter: &mut Cutter<'_>,
+        (len, fault): (usize, Option<Malformed>),
+        last: Piece<'_>,
+        receiver: &mut impl Receiver,
+    ) {
+        let (frame_first, time_first_ns) = partial.first.unwrap_or((last.frame_first, last.time_first_ns));
+        let payload_bytes = u32::try_from(partial.wire_bytes).unwrap_or(u32::MAX);
+        let origin = Origin { frame_first, time_first_ns, headers: partial.headers, payload_bytes, ..*last.origin };
+        let (mine, rest) = origin.whole().split(u32::try_from(len).unwrap_or(u32::MAX));
+        let (captured, behind) = partial.bytes.split_at(len.min(partial.bytes.len()));
+        emit(cutter, mine, captured.len(), fault);
+        if cutter.wants_frames {
+            cutter.message.frames.clone_from(&partial.frames);
+        }
+        self.hand_over(cutter, fault, captured, receiver);
+        self.cut(cutter, rest, behind, receiver);
     }
 
     fn emit_partial(

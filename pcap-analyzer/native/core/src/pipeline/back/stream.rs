@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
-const IN_FLIGHT: usize = 64;
+const IN_FLIGHT: usize = 1024;
 /// As [`COPY_NS`], where there is no IP identification to compare.
 const COPY_WITHOUT_IDENTIFICATION_NS: u64 = 50_000;
 
