@@ -133,12 +133,14 @@ impl Batch {
         }
     }
 
-    /// Makes it empty, to be filled again behind packets up to `until`.
+    /// Makes it empty, to be filled again behind packets up to `until`. Room that has to grow is moved and fetched twice, so there is enough from the start.
     fn clear(&mut self, parts: u32, until: u64) {
         self.count = 0;
         self.parts.resize(parts as usize, Vec::new());
         self.parts.iter_mut().for_each(Vec::clear);
+        self.packets.reserve_exact((PACKETS * parts as usize).saturating_sub(self.packets.len()));
         self.bytes.clear();
+        self.bytes.reserve_exact(BYTES);
         self.refused.clear();
         self.until = until;
     }
