@@ -23,7 +23,7 @@ demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture
 	$(BIN)/pip install --quiet --disable-pip-version-check .
 	$(BIN)/pcapstat summarize $(SAMPLE)
 
-# without MAKEFLAGS, since pip keeps make's jobserver from cargo, which would complain
+# without MAKEFLAGS, here and below: make's jobserver does not reach cargo through pip, nor rustdoc, which would complain
 .PHONY: install-test
 install-test: $(BIN)/python cargo
 	MAKEFLAGS= $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]'
@@ -39,7 +39,7 @@ tshark:
 
 .PHONY: test-native
 test-native: cargo
-	cd $(NATIVE) && cargo test --quiet --locked --workspace --exclude pcapstat-python
+	cd $(NATIVE) && MAKEFLAGS= cargo test --quiet --locked --workspace --exclude pcapstat-python
 
 .PHONY: test
 test: ## Install what tests need and run them all
