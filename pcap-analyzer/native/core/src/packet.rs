@@ -50,23 +50,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Address and port of IPv4 in one number, which is compared in one step: packets of many streams come in no order that a processor could guess.
+    /// Address and port of IPv4 in one number, which is compared in one step, and is the greater one where the endpoint is: packets of many streams come in
+    /// no order that a processor could guess.
     #[inline(always)]
     #[must_use]
     pub const fn v4(&self) -> Option<u64> {
         match self.address {
             Address::V4(address) => Some((u32::from_be_bytes(address) as u64) << 16 | self.port as u64),
             Address::V6(_) => None,
-        }
-    }
-
-    /// Whether it is the same one.
-    #[inline(always)]
-    #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
-        match (self.v4(), other.v4()) {
-            (Some(one), Some(other)) => one == other,
-            _ => self == other,
         }
     }
 }
@@ -269,14 +260,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_the_same_where_family_address_and_port_are() {
-        let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1];
-        let addresses = [Address::V4([10, 0, 0, 1]), Address::V4([10, 0, 1, 0]), Address::V6(mapped), Address::V6([0; 16])];
-        let endpoints: Vec<Endpoint> = addresses.into_iter().flat_map(|address| [1, 5683].map(|port| Endpoint { address, port })).collect();
+    fn the_greater_one_of_two_endpoints_is_the_one_with_the_greater_number() {
+        let addresses = [[10, 0, 0, 1], [10, 0, 1, 0], [9, 255, 255, 255], [200, 0, 0, 0]].map(Address::V4);
+        let endpoints: Vec<Endpoint> =
+            addresses.into_iter().flat_map(|address| [1, 256, 5683].map(|port| Endpoint { address, port })).collect();
 
-        for (place, one) in endpoints.iter().enumerate() {
-            let same: Vec<usize> = (0..endpoints.len()).filter(|&other| endpoints.get(other).is_some_and(|other| one.is(other))).collect();
-            assert_eq!(vec![place], same);
+        for one in &endpoints {
+            for other in &endpoints {
+                assert_eq!(one.cmp(other), one.v4().cmp(&other.v4()), "{one} {other}");
+            }
         }
     }
 }

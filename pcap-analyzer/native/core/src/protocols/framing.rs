@@ -215,6 +215,7 @@ impl Half {
         let (mine, rest) = origin.whole().split(u32::try_from(len).unwrap_or(u32::MAX));
         let (captured, behind) = partial.bytes.split_at(len.min(partial.bytes.len()));
         emit(cutter, mine, captured.len(), fault);
+        cutter.message.missing_bytes = self.take_missing();
         if cutter.wants_frames {
             cutter.message.frames.clone_from(&partial.frames);
         }
@@ -238,9 +239,14 @@ impl Half {
         message.time_first_ns = time_first_ns;
         message.frames.extend_from_slice(&partial.frames);
         message.is_truncated = partial.is_cut;
-        message.missing_bytes = u32::try_from(std::mem::take(&mut self.missing_in_partial)).unwrap_or(u32::MAX);
+        message.missing_bytes = self.take_missing();
         weigh(message, &partial.headers, partial.wire_bytes, fault);
         self.hand_over(cutter, fault, bytes, receiver);
+    }
+
+    /// Bytes of the unfinished message that are not in the capture; the next one has none.
+    fn take_missing(&mut self) -> u32 {
+        u32::try_from(std::mem::take(&mut self.missing_in_partial)).unwrap_or(u32::MAX)
     }
 
     fn hand_over(&mut self, cutter: &mut Cutter<'_>, fault: Option<Malformed>, bytes: &[u8], receiver: &mut impl Receiver) {

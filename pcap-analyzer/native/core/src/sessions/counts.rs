@@ -267,7 +267,7 @@ impl Session {
 
     /// Behind the last wanted data message only what its receiver sends still counts, but for later exchanges, until the acknowledgement has passed.
     fn is_behind_stop(&self, from: Side, of: u64) -> bool {
-        matches!(self.running.stop, Stop::Awaiting(exchange, sender) if of > exchange || sender == from && of != exchange)
+        self.is_late(of) || matches!(self.running.stop, Stop::Awaiting(exchange, sender) if sender == from && of != exchange)
     }
 
     #[inline]

@@ -356,8 +356,7 @@ impl<'s> Back<'s> {
         if let (Some(&group), Transport::Udp) = (self.group_requests.get(&packet.destination), packet.transport) {
             let conversation = self.conversations.get_mut(group)?;
             conversation.members = conversation.members.saturating_add(1);
-            stream.turn(packet, Side::Server);
-            stream.speak(group, conversation.session, conversation.members);
+            stream.join(group, conversation.session, conversation.members, packet, Side::Server);
             return Some(group);
         }
         if stream.tries >= TRIES {

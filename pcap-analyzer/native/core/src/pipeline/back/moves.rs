@@ -73,8 +73,7 @@ impl Back<'_> {
         let peer = self.connection_ids.find(&packet.destination, bytes)?;
         let session = self.conversations.get(peer.conversation)?.session;
         let stream = self.streams.get_mut(place)?;
-        stream.turn(packet, peer.from);
-        stream.speak(peer.conversation, session, 0);
+        stream.join(peer.conversation, session, 0, packet, peer.from);
         let index = stream.ends.index;
         self.rooms.books.of(session).into_iter().for_each(|session| session.moved(index));
         let detail = || format!("from {} to {}", peer.at, packet.source);

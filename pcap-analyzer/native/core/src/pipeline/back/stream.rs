@@ -276,12 +276,13 @@ impl Stream {
         self.known = Some(Known { conversation, session, member, greater: self.ends.greater() });
     }
 
-    /// It goes on with what another stream began; this packet is sent by `from`.
-    pub(super) fn turn(&mut self, packet: &Packet, from: Side) {
+    /// It goes on with a conversation that another stream began, of a group's with this member; this packet is sent by `from`.
+    pub(super) fn join(&mut self, conversation: u32, session: u32, member: u16, packet: &Packet, from: Side) {
         (self.ends.client, self.ends.server) = match from {
             Side::Client => (packet.source, packet.destination),
             Side::Server => (packet.destination, packet.source),
         };
+        self.speak(conversation, session, member);
     }
 
     /// How its session begins, with the packet that showed the protocol.
