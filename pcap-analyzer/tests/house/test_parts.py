@@ -62,7 +62,20 @@ def test_the_total_is_the_sum_of_the_sessions(layer: str) -> None:
         ]
         total = summary.total
         assert [total.data_messages, total.data_bytes, total.session_bytes, total.overhead_bytes] == expected, path.name
+        by_part = [sum(each.overhead_by_part_bytes.values()) for each in figures]
+        assert by_part == [each.overhead_bytes for each in figures], path.name
         largest = {each.session for each in summary.sessions.largest(1)}
         assert len(largest) == min(1, len(figures))
 
     assert several > 10
+
+
+def test_the_overhead_of_hidden_data_adds_up_too() -> None:
+    """Where the user says the payload's size, data is a part of what is hidden in records, not of payload that is seen."""
+    paths = [path for path in captures() if path.stem.startswith("a-") and "tls-" in path.stem]
+    for path in paths:
+        [session, *_] = sorted(pcapstat.open(path, payload_size=10).summary().sessions, key=lambda each: -each.data_messages)
+        parts = session.overhead_by_part_bytes
+        assert ("payload" in parts, min(parts.values()) > 0, session.data_bytes > 0) == (False, True, True), path.name
+        assert sum(parts.values()) == session.overhead_bytes, path.name
+    assert len(paths) > 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import click.testing
 import pytest
@@ -14,6 +15,7 @@ from pcapstat import compare
 from pcapstat.cli.compare import FIGURE_NAMES, command, readable
 from pcapstat.errors import UsageError
 from pcapstat.labels import of_path
+from pcapstat.metrics.sessions import receiver_of
 
 ROUNDS = [str(CAPTURES / f"a-californium-non{suffix}.pcapng") for suffix in ("", "-round2", "-round3")]
 
@@ -127,6 +129,22 @@ def test_the_receiver_of_a_brokers_capture_is_the_subscriber() -> None:
     session = compare.receiving(pcapstat.open(CAPTURES / "a-paho-qos1.pcapng").summary())
     assert session is not None
     assert session.client_identifier == "receiver"
+
+
+class Taker(NamedTuple):
+    """A session as far as the choice of the receiver asks."""
+
+    receiver: str
+    data_messages: int
+
+
+@pytest.mark.parametrize(("taken", "receiver"), [(50, "client"), (49, "server"), (0, "server")])
+def test_a_subscriber_that_took_less_than_half_is_not_the_receiver(taken: int, receiver: str) -> None:
+    """Of a hundred published messages a subscriber's session with a few is not what the run measures."""
+    chosen = receiver_of([Taker("server", 100), Taker("client", taken)])
+    assert chosen is not None
+    assert chosen.receiver == receiver
+    assert receiver_of([Taker("client", 0)]) is None
 
 
 def test_java_coap_has_less_overhead_than_californium() -> None:

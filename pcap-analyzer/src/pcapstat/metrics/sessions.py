@@ -200,7 +200,7 @@ def layer_bytes(parts: list[int], layer: str) -> int:
 
 def add(*several: list[int]) -> list[int]:
     """Add parts up."""
-    return [sum(sizes) for sizes in zip(*several, strict=True)] if several else [0] * len(PARTS)
+    return [sum(sizes) for sizes in zip(*several, strict=True)]
 
 
 def time1(row: dict[str, Any], wanted: str | None) -> tuple[str | None, int | None]:
