@@ -21,13 +21,33 @@ ROUNDS = [str(CAPTURES / f"a-californium-non{suffix}.pcapng") for suffix in ("",
 
 
 def test_a_groups_statistics() -> None:
-    """1, 2, 3: mean 2, SD 1, Student's t for two degrees of freedom 4.3027 (any table), so 2 ± 2.4841."""
-    group = compare.statistics("goodput", "B/s", "x", [1, 2, 3], 1)
-    assert (group.n, group.median, group.mean, group.sd) == (3, 2, 2, 1)
-    assert (group.ci_low, group.ci_high) == (pytest.approx(2 - 2.48414, abs=1e-4), pytest.approx(2 + 2.48414, abs=1e-4))
-    assert (group.boot_low, group.boot_high) == (1, 3)
+    """2, 4, 9: mean 5, SD √13, Student's t for two degrees of freedom 4.3027 (any table), so 5 ± 4.3027 · √(13/3); 1, 3: 2 ± 12.706."""
+    group = compare.statistics("goodput", "B/s", "x", [2, 4, 9], 1)
+    assert (group.n, group.median, group.mean, group.sd) == (3, 4, 5, pytest.approx(13**0.5))
+    assert (group.ci_low, group.ci_high) == (pytest.approx(5 - 8.9567, abs=1e-4), pytest.approx(5 + 8.9567, abs=1e-4))
+    assert (group.boot_low, group.boot_high) == (2, 9)
+    two = compare.statistics("goodput", "B/s", "x", [1, 3], 1)
+    assert (two.sd, two.ci_low, two.ci_high) == (
+        pytest.approx(2**0.5),
+        pytest.approx(2 - 12.7062, abs=1e-4),
+        pytest.approx(14.7062, abs=1e-4),
+    )
     alone = compare.statistics("goodput", "B/s", "x", [5], 1)
     assert (alone.sd, alone.ci_low, alone.boot_low) == (None, None, None)
+
+
+def test_more_of_these_figures_is_better_and_less_of_all_others() -> None:
+    """What is carried in a time; all else is time, or bytes and messages that carry nothing."""
+    more = {name for name, (_, more_is_better, _) in compare.FIGURES.items() if more_is_better}
+    assert more == {"goodput", "throughput", "throughput_all", "message_rate", "arrival_rate"}
+
+
+def test_a_time_is_that_of_the_kind_with_most_samples() -> None:
+    """Of five GET and three POST the GETs' median; where nothing was measured there is none."""
+    session = made(1).session
+    get, post = (session.times[0]._replace(timing="rtt", count=count, median_s=count / 100) for count in (5, 3))
+    assert compare.FIGURES["rtt"][0](session._replace(times=[post, get])) == 0.05
+    assert compare.FIGURES["delay"][0](session._replace(times=[post, get])) is None
 
 
 def test_effect_and_correction() -> None:
@@ -35,6 +55,8 @@ def test_effect_and_correction() -> None:
     assert compare.cliffs_delta([1, 2, 3], [4, 5]) == -1
     assert compare.cliffs_delta([1, 3], [2, 2]) == 0
     assert compare.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert compare.holm([0.4, 0.6]) == [0.8, 0.8]
+    assert compare.holm([0.6, 0.7]) == [1, 1]
     assert compare.mann_whitney([1, 2, 3], [4, 5, 6]) == pytest.approx(0.1)  # 2 of 20 orders are as extreme
     assert compare.mann_whitney([1], [2, 3]) is None
 
@@ -103,6 +125,9 @@ def test_equal_groups_have_one_rank_and_no_winner() -> None:
     runs = [made(5, run="a"), made(9, run="b"), made(9, run="c")]
     assert [(group.group, group.rank) for group in compare.groups(runs, "goodput", ["run"])] == [("b", 1), ("c", 1), ("a", 3)]
     assert [pair.verdict for pair in compare.pairs(runs, "goodput", ["run"], negligible=0)] == ["b", "c", "negligible"]
+    two = [made(19, run="a"), made(20, run="b")]  # 1 of 20 apart, the larger one
+    assert [compare.pairs(two, "goodput", ["run"], negligible)[0].verdict for negligible in (0.05, 0.051)] == ["b", "negligible"]
+    assert compare.across([*two, made(20, run="c")], "goodput", "run", 0) == {("a", "b"): "b", ("a", "c"): "c", ("b", "c"): "negligible"}
 
 
 def test_labels_that_read_alike_are_several_groups() -> None:
