@@ -95,6 +95,18 @@ def test_nothing_stays_closed_where_the_keys_are_there(name: str) -> None:
     assert "encrypted" not in {note["note"] for note in pa.table(capture.notes).to_pylist()}
 
 
+@pytest.mark.parametrize("name", [name for name in names() if "-tls" in name or name == "c-http2"])
+def test_a_connection_shakes_hands_once(name: str) -> None:
+    """As many handshakes as tshark finds ServerHellos: tickets that come behind a client's first data are none (RFC 8446 §4.6)."""
+    path = CAPTURES / f"{name}.pcapng"
+    command = ["tshark", "-n", "-r", str(path), "-Y", "tls.handshake.type == 2", "-T", "fields", "-e", "frame.number"]
+    hellos = [int(frame) for frame in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
+    exchanges = pcapstat.open(path, keylog=[str(CAPTURES / f"{name}.keys")]).exchanges.rows()
+    handshakes = [(row["frame_ack"], row["outcome"]) for row in exchanges if row["kind"] == "handshake"]
+
+    assert handshakes == [(frame, "complete") for frame in hellos]
+
+
 SEVERAL = ("d-aiocoap-10kb", "d-aiocoap-1mb", "d-aiocoap-put-10kb", "e-californium-1920", "c-aiocoap-ws-observe", "c-libcoap-")
 """A message of the application takes several of the protocol (block-wise transfers) or a session of its own (libcoap's client), or frames
 beside the data cannot be told from it."""

@@ -9,8 +9,8 @@
 //! Parts are flights (RFC 9147 §5.7): handshake messages of one side until the other's, repetitions left out, and ChangeCipherSpec, which in TLS 1.3
 //! comes at any time and means nothing (RFC 8446 §5). The result is the cipher suite. A fatal
 //! alert before the end makes the outcome "reset", a further ClientHello "superseded"; application data behind a ServerHello shows that the handshake
-//! was completed even where its end was not seen. Renegotiation is visible only as encrypted handshake records behind a completed handshake: another
-//! exchange, in which the server's first record stands for its ServerHello.
+//! was completed even where its end was not seen. Up to TLS 1.2 renegotiation is visible as encrypted handshake records behind a completed handshake: another
+//! exchange, in which the server's first record stands for its ServerHello. TLS 1.3 has none (RFC 8446 §4.6): tickets and KeyUpdate begin nothing.
 
 use super::names::{APPLICATION_DATA, ENCRYPTED, HELLO_RETRY_REQUEST};
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
@@ -93,7 +93,7 @@ impl HandshakePairing {
             return self.open.as_ref().is_none_or(|open| open.is_answered);
         }
         let is_over = self.open.as_ref().is_none_or(|open| open.is_complete);
-        is_over && self.is_established && message.variant == ENCRYPTED
+        is_over && self.is_established && message.variant == ENCRYPTED && message.facts.is_of_flight
     }
 
     /// Lets go of the handshake. One that was not over ends as what its messages show, else as `otherwise`.
