@@ -19,7 +19,7 @@ end
 
 local function sender_of(side)
     if not side.coap then
-        side.coap = { ids = {}, requests = {}, anonymous = {}, transfers = {}, polled = {}, pings = {} }
+        side.coap = { ids = {}, requests = {}, anonymous = {}, transfers = {}, polled = {}, pings = {}, registered = {} }
     end
     return side.coap
 end
@@ -150,6 +150,9 @@ end
 -- goes on with it.
 local function open(sender, message, request)
     local renewed = request.is_observe and renewed_by(sender, message.token, request) or nil
+    if request.is_observe then
+        sender.registered[message.token] = true
+    end
     request.registration, request.freshest = renewed and renewed.registration or request, renewed and renewed.freshest
     if message.token == "" then
         return open_anonymous(sender, request, renewed)
@@ -224,6 +227,23 @@ local function find(requester, message, asked)
     return request
 end
 
+-- The registration that a notification (RFC 7641 §3.2: a response with Observe option) is sent for, where that is not in the capture: nothing is
+-- known of its token.
+local function registered_before(requester, message)
+    local is_known = requester.registered[message.token] or (message.token == "" and #requester.anonymous > 0)
+    if message.observe == nil or is_known then
+        return nil
+    end
+    local request = { exchange = { is_before_capture = true }, kind = "CON", is_observe = true, is_answered = true }
+    request.registration, requester.registered[message.token] = request, true
+    if message.token == "" then
+        requester.anonymous[1] = request
+    else
+        requester.requests[message.token] = request
+    end
+    return request
+end
+
 -- Whether a response is a notification. As long as a request that renews a registration has got neither ACK nor answer, notifications may still
 -- come that were sent before.
 local function is_notified(request, message, asked)
@@ -244,7 +264,7 @@ end
 -- A further response to a registration (RFC 7641 §3.2).
 local function place_notification(requester, message, request)
     local exchange = exchanges.open("notification", message)
-    exchange.parent, exchange.registration = request.exchange, request.registration
+    exchange.parent, exchange.registration = not request.exchange.is_before_capture and request.exchange or nil, request.registration
     local fresh = is_fresh(request.freshest, message)
     if fresh and request.freshest then
         compare(exchange, message, request.freshest)
@@ -304,11 +324,13 @@ end
 -- A response, piggybacked on the ACK of what was `asked`, or separate, or a notification.
 local function place_response(message, peer, asked)
     local requester = sender_of(peer)
-    local request = find(requester, message, asked)
-    if not request then
-        if asked then
-            exchanges.join(asked.exchange, message)
-        end
+    local request = find(requester, message, asked) or not asked and registered_before(requester, message)
+    if not request and asked then
+        exchanges.join(asked.exchange, message)
+        return "response"
+    elseif not request then
+        -- it answers one of several
+        message.is_data = message.token == "" and #requester.anonymous > 0 and message.payload > 0 and coap.is_success(message)
         return "response"
     end
     if is_notified(request, message, asked) then

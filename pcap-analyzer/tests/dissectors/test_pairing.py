@@ -200,6 +200,24 @@ COAP: dict[str, tuple[Said, list[Exchange]]] = {
             exchange("PUT", "unanswered", 4, 4, None, 1),
         ],
     ),
+    # RFC 7641 §3.2, §3.6: the registration is older than the capture
+    "notifications of a registration before the capture": (
+        [
+            (S, content(CON, 7, b"T", (OBSERVE, b"\x02"))),
+            (C, empty(ACK, 7)),
+            (S, content(NON, 8, b"T", (OBSERVE, b"\x03"))),
+            (S, content(NON, 9, b"", (OBSERVE, b"\x03"))),
+            (C, empty(RST, 8)),
+            (S, content(NON, 10, b"T", (OBSERVE, b"\x04"))),
+            (S, content(NON, 11, b"", (OBSERVE, b"\x04"))),
+        ],
+        [
+            exchange("notification", "complete", 1, 2, None, 2),
+            exchange("notification", "complete", 3, 5, None, 2),
+            exchange("notification", "complete", 4, 4, None, 2),
+            exchange("notification", "complete", 7, 7, None, 2),
+        ],
+    ),
     # RFC 7252 §4.5: the second is a duplicate of the first, which answers nothing
     "a response without a request belongs to no exchange, also when it is sent again": (
         [(C, get(1)), (S, content(ACK, 1)), (S, content(NON, 9, b"X")), (S, content(NON, 9, b"X"))],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from against_standards.building import ACK, CON, CONTENT, GET, NON, C, S, capture, coap, packets
+from against_standards.building import ACK, CON, CONTENT, GET, NON, RST, C, S, capture, coap, packets
 from scapy.layers.inet import IP
 from scapy.utils import wrpcap
 
@@ -68,8 +68,35 @@ def test_answers_that_belong_to_nothing_or_to_several_are_noted(tmp_path: Path) 
     path = capture(tmp_path / "x.pcap", [*lost, *anonymous], "udp", 5683)
 
     told = {note: rest for note, *rest in rows(path, "notes", "note", "frame_first", "frame_last", "count")}
-    assert told["unmatched"][:2] == [1, 5]
+    assert told["unmatched"][:2] == [1, 2]
     assert "ambiguous" in told
+    # whichever request it answers: its payload was delivered
+    assert rows(path, "messages", "is_data")[-1] == (True,)
+
+
+def test_notifications_of_a_registration_before_the_capture_are_data(tmp_path: Path) -> None:
+    """RFC 7641 §3.2: with its Observe option a response says what it is; each is delivered once. A Reset ends the registration (§3.6)."""
+
+    def notify(kind: int, message_id: int, value: int, token: bytes = b"T") -> tuple[bool, bytes]:
+        return S, coap(kind, CONTENT, message_id, token, [(6, bytes([value]))], b"21.5")
+
+    said = [notify(CON, 1, 7), (C, coap(ACK, 0, 1)), notify(CON, 2, 8), notify(CON, 2, 8), (C, coap(ACK, 0, 2))]
+    said += [
+        notify(NON, 3, 5),
+        notify(NON, 4, 9, b"U"),
+        notify(NON, 5, 9),
+        (C, coap(RST, 0, 5)),
+        notify(NON, 6, 10),
+        notify(NON, 7, 10, b"U"),
+    ]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    # by place: 7, 8, (again), stale 5, of the other registration, 9 which is refused, and behind that none
+    assert [row[0] for row in rows(path, "messages", "is_data", "variant") if row[1]] == [True, True, False, False, True, True, False, True]
+    [session] = pcapstat.open(path, engine="native").summary().sessions
+    assert (session.data_messages, session.data_bytes, session.retransmissions) == (5, 20, 1)
+    assert [note["note"] for note in session.notes] == ["no-opening", "unmatched"]
+    assert [row[0] for row in rows(path, "exchanges", "parent")] == [None] * 6
 
 
 def test_the_marker_is_found_behind_the_options(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ notes! {
     UNLIKE_PORT, "unlike-port", "streams on a protocol's port hold other bytes than its messages, or broken ones; -d decodes them all the same", "all that these frames hold";
     HEURISTIC, "heuristic", "the protocol was recognised by its bytes, not by its port; decide with -d", "all of this session";
     VERSION_UNKNOWN, "version-unknown", "the protocol version was agreed before the capture and is inferred", "properties, payload sizes";
-    ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set before the capture", "topic names, links between publisher and subscriber";
+    ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set where the capture does not show it", "topic names, links between publisher and subscriber";
     AMBIGUOUS, "ambiguous", "an answer fits several open requests, or what tells them apart was not captured", "response times of these exchanges";
     UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
     UNMATCHED, "unmatched", "answers to nothing that is open in the capture", "response times";

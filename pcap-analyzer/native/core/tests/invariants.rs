@@ -69,6 +69,7 @@ fn cut(protocol: &Protocol, bytes: &[u8], segment: usize) -> Seen {
             is_behind_gap: false,
             keep_bytes: 1 << 20,
             wants_frames: true,
+            earlier_frames: &[],
         };
         half.chunk(&mut cutter, piece, chunk, &mut seen);
     }

@@ -12,6 +12,14 @@ pub struct ExchangeId {
     slot: u32,
 }
 
+impl ExchangeId {
+    /// One that began before the capture, of which there is no row: `nth` of its conversation.
+    #[must_use]
+    pub const fn before_capture(nth: u16) -> Self {
+        Self { number: u64::MAX - nth as u64, slot: u32::MAX }
+    }
+}
+
 /// A measured time (names as in the table `timings`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timing {

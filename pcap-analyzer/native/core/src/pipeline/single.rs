@@ -46,6 +46,7 @@ pub fn decode(protocol: &str, bytes: &[u8], from: Side, decoding: &Decoding) -> 
         is_behind_gap: false,
         keep_bytes: bytes.len(),
         wants_frames: false,
+        earlier_frames: &[],
     };
     let mut rows = Rows::default();
     match protocol.carrier {

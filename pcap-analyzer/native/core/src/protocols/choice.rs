@@ -117,6 +117,29 @@ pub fn choose(rules: &[DecodeAs], packet: &Packet, bytes: &[u8]) -> Option<(&'st
     candidates().find(|row| (row.probe)(bytes) == Likely::Yes).map(|protocol| (protocol, FoundBy::Heuristic))
 }
 
+/// The protocol that one of the ports speaks for, where a message of it begins within the first `places` bytes: for a stream whose start is not captured.
+/// Its segments may all begin within messages.
+#[must_use]
+pub fn choose_within(
+    rules: &[DecodeAs],
+    decoding: &Decoding,
+    packet: &Packet,
+    bytes: &[u8],
+    places: usize,
+) -> Option<(&'static Protocol, FoundBy)> {
+    let ports = [packet.source.port, packet.destination.port];
+    if rules.iter().any(|rule| rule.covers(true, ports)) {
+        return None;
+    }
+    let begins_in = |row: &Protocol| {
+        let from = if is_port_of(row, packet.source.port) { Side::Server } else { Side::Client };
+        let decoder = (row.decoder)(decoding);
+        (0..places.min(bytes.len())).any(|at| decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), from) == Some(true))
+    };
+    let found = PROTOCOLS.iter().copied().find(|row| is_carried(row, true) && is_expected(row, ports) && begins_in(row));
+    found.map(|protocol| (protocol, FoundBy::Port))
+}
+
 /// Whether a packet's captured bytes may be the protocol's. That more of a stream may come is known to a probe, but it takes what it sees of a datagram for all
 /// that was sent: where the snap length cut one, the decoder judges.
 fn is_possible(row: &Protocol, packet: &Packet, bytes: &[u8]) -> bool {

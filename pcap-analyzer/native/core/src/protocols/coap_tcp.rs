@@ -94,9 +94,10 @@ impl Decoder for CoapTcp {
         body(&head, bytes, len, message)
     }
 
-    fn is_boundary(&self, bytes: &[u8], _: Side) -> bool {
-        header(bytes).is_ok_and(|head| head.bytes + head.rest < LIKELY_BYTES && head.code > 0 && is_known(head.code))
-            && probe(bytes) != Likely::No
+    fn is_boundary(&self, bytes: &[u8], _: Side) -> Option<bool> {
+        let head = header(bytes).ok()?;
+        let is_likely = head.bytes + head.rest < LIKELY_BYTES && head.code > 0 && is_known(head.code);
+        Some(is_likely && probe(bytes) != Likely::No)
     }
 }
 

@@ -100,8 +100,8 @@ impl Decoder for Framed {
     }
 
     /// The next delimiter tells again where messages end; a length does not.
-    fn is_boundary(&self, _: &[u8], _: Side) -> bool {
-        !matches!(self.framing, Framing::Length(_))
+    fn is_boundary(&self, _: &[u8], _: Side) -> Option<bool> {
+        Some(!matches!(self.framing, Framing::Length(_)))
     }
 }
 

@@ -52,12 +52,22 @@ pub struct Cutter<'a> {
     pub keep_bytes: usize,
     /// Whether the lists of frames are wanted.
     pub wants_frames: bool,
+    /// The frames that bring the bytes before their last one does: of a packet that was fragmented, of a record over several segments.
+    pub earlier_frames: &'a [u64],
 }
+
+/// Bytes, at most, that may be too few to tell whether a message begins with them.
+pub const TOO_FEW: usize = 64;
 
 /// Bytes kept of an unfinished message at most.
 pub const KEEP_MOST: usize = 1 << 24;
 
-impl Cutter<'_> {
+impl<'a> Cutter<'a> {
+    /// Earlier frames of the bytes at hand, where lists of frames are wanted.
+    fn frames(&self) -> Option<&'a [u64]> {
+        self.wants_frames.then_some(self.earlier_frames)
+    }
+
     /// Bytes of an unfinished message that are kept.
     fn kept(&self) -> usize {
         if self.decoder.wants_whole() {
@@ -77,14 +87,16 @@ struct Partial {
     headers: Headers,
     frames: Vec<u64>,
     first: Option<(u64, i64)>,
+    /// The first and the last frame by number: bytes that come again, or late, need not be in their order.
+    edges: Option<[u64; 2]>,
     file: u16,
     is_cut: bool,
 }
 
 impl Partial {
-    fn absorb(&mut self, piece: Piece<'_>, bytes: &[u8], keep_bytes: usize, wants_frames: bool) {
+    fn absorb(&mut self, piece: Piece<'_>, bytes: &[u8], keep_bytes: usize, earlier: Option<&[u64]>) {
         self.keep(bytes, keep_bytes);
-        self.count(piece, bytes.len(), wants_frames);
+        self.count(piece, bytes.len(), earlier);
     }
 
     /// Keeps bytes as long as they follow those kept without a hole.
@@ -95,14 +107,23 @@ impl Partial {
         }
     }
 
-    fn count(&mut self, piece: Piece<'_>, captured: usize, wants_frames: bool) {
+    fn count(&mut self, piece: Piece<'_>, captured: usize, earlier: Option<&[u64]>) {
         self.wire_bytes += piece.len() as usize;
         self.is_cut |= captured < piece.len() as usize;
         self.first.get_or_insert((piece.frame_first, piece.time_first_ns));
+        let [first, last] = self.edges.unwrap_or([piece.frame_first, piece.frame]);
+        // each file has its own numbers
+        let is_in_order = self.file != piece.file;
+        self.edges = Some(if is_in_order { [first, piece.frame] } else { [first.min(piece.frame_first), last.max(piece.frame)] });
         self.file = piece.file;
         span::add(&mut self.headers, &piece.share());
-        if wants_frames && self.frames.last() != Some(&piece.frame) {
-            self.frames.push(piece.frame);
+        let Some(earlier) = earlier else { return };
+        // segments that waited for the packet at hand have frames of their own
+        let earlier = if earlier.first() == Some(&piece.frame_first) { earlier } else { &[] };
+        for frame in earlier.iter().chain([&piece.frame]) {
+            if !self.frames.iter().rev().take(earlier.len() + 1).any(|known| known == frame) {
+                self.frames.push(*frame);
+            }
         }
     }
 
@@ -118,9 +139,15 @@ impl Partial {
     }
 }
 
+/// Whether so few bytes came, with those `before` them, that others have to tell what they are; what was not captured never will.
+fn are_few(piece: Piece<'_>, bytes: &[u8], before: usize) -> bool {
+    bytes.len() == piece.len() as usize && before + bytes.len() <= TOO_FEW
+}
+
 /// One direction of a conversation over a byte stream.
 #[derive(Debug, Default)]
 pub struct Half {
+    /// Where the direction is lost: a segment of so few bytes that those behind have to tell whether a message begins with it.
     partial: Option<Box<Partial>>,
     missing_in_partial: u64,
     is_lost: bool,
@@ -144,12 +171,44 @@ impl Half {
     /// Takes the next bytes of the stream.
     #[inline]
     pub fn chunk(&mut self, cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
-        let Some(partial) = self.partial.take() else { return self.cut(cutter, piece, bytes, receiver) };
+        let Some(mut partial) = self.partial.take() else { return self.cut(cutter, piece, bytes, receiver) };
+        if self.is_lost {
+            let Some(start) = self.look_again(partial, cutter, piece, bytes, receiver) else { return };
+            partial = start;
+        }
         let Some(used) = self.resume(partial, cutter, piece, bytes, receiver) else { return };
         let (_, rest) = piece.split(used);
         if !rest.is_empty() {
             self.cut(cutter, rest, bytes.get(used as usize..).unwrap_or(&[]), receiver);
         }
+    }
+
+    /// Looks whether a message begins with the few bytes that did not tell, now that others follow (some write a header by itself). Returns its start;
+    /// else the piece is done with.
+    #[cold]
+    fn look_again(
+        &mut self,
+        mut few: Box<Partial>,
+        cutter: &mut Cutter<'_>,
+        piece: Piece<'_>,
+        bytes: &[u8],
+        receiver: &mut impl Receiver,
+    ) -> Option<Box<Partial>> {
+        let is_boundary = |bytes: &[u8]| cutter.decoder.is_boundary(bytes, cutter.from);
+        let begins = if is_boundary(bytes) == Some(true) { Some(false) } else { is_boundary(&[few.bytes.as_slice(), bytes].concat()) };
+        if begins == Some(true) {
+            self.is_lost = false;
+            few.needed = few.wire_bytes + 1;
+            return Some(few);
+        }
+        if begins.is_none() && are_few(piece, bytes, few.wire_bytes) {
+            few.absorb(piece, bytes, usize::MAX, cutter.frames());
+            self.partial = Some(few);
+        } else {
+            self.lose(&few, UNPARSED, cutter.from, receiver);
+            self.cut(cutter, piece, bytes, receiver);
+        }
+        None
     }
 
     /// Goes on with an unfinished message. Returns how many bytes of the piece it took, where some may be left.
@@ -164,7 +223,7 @@ impl Half {
         let before = partial.wire_bytes;
         let wire_bytes = before + piece.len() as usize;
         if wire_bytes < partial.needed {
-            partial.absorb(piece, bytes, cutter.kept(), cutter.wants_frames);
+            partial.absorb(piece, bytes, cutter.kept(), cutter.frames());
             self.partial = Some(partial);
             return None;
         }
@@ -176,24 +235,24 @@ impl Half {
             Step::Malformed { len, why } => (len, Some(why)),
             Step::NeedMore { at_least } if at_least > wire_bytes => {
                 partial.needed = at_least;
-                partial.count(piece, bytes.len(), cutter.wants_frames);
+                partial.count(piece, bytes.len(), cutter.frames());
                 self.partial = Some(partial);
                 return None;
             }
             Step::NeedMore { .. } => {
-                partial.count(piece, bytes.len(), cutter.wants_frames);
+                partial.count(piece, bytes.len(), cutter.frames());
                 self.lose(&partial, UNPARSED, cutter.from, receiver);
                 return None;
             }
         };
         if len < before {
-            partial.count(piece, bytes.len(), cutter.wants_frames);
+            partial.count(piece, bytes.len(), cutter.frames());
             self.divide(&partial, cutter, (len, fault), piece, receiver);
             return None;
         }
         let used = u32::try_from(len - before).unwrap_or(u32::MAX).min(piece.len());
         let (mine, _) = piece.split(used);
-        partial.count(mine, bytes.len().min(used as usize), cutter.wants_frames);
+        partial.count(mine, bytes.len().min(used as usize), cutter.frames());
         let bytes = partial.bytes.get(..len.min(partial.bytes.len())).unwrap_or(&[]);
         self.emit_partial(&partial, cutter, fault, mine, bytes, receiver);
         Some(used)
@@ -234,9 +293,8 @@ impl Half {
     ) {
         let message = &mut *cutter.message;
         locate(message, cutter.now, last);
-        let (frame_first, time_first_ns) = partial.first.unwrap_or((last.frame_first, last.time_first_ns));
-        message.frame_first = frame_first.min(message.frame_first);
-        message.time_first_ns = time_first_ns;
+        [message.frame_first, message.frame_last] = partial.edges.unwrap_or([last.frame_first, last.frame]);
+        message.time_first_ns = partial.first.map_or(last.time_first_ns, |(_, time_ns)| time_ns);
         message.frames.extend_from_slice(&partial.frames);
         message.is_truncated = partial.is_cut;
         message.missing_bytes = self.take_missing();
@@ -287,7 +345,7 @@ impl Half {
     /// Keeps the start of a message until `at_least` bytes of it are there.
     fn wait(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
         let mut partial = Box::<Partial>::default();
-        partial.absorb(piece, bytes, cutter.kept().max(bytes.len()), cutter.wants_frames);
+        partial.absorb(piece, bytes, cutter.kept().max(bytes.len()), cutter.frames());
         partial.needed = at_least;
         if at_least <= partial.wire_bytes {
             self.lose(&partial, UNPARSED, cutter.from, receiver);
@@ -296,9 +354,17 @@ impl Half {
         }
     }
 
-    /// Looks for the next message boundary in `bytes`: returns how many bytes are before it. Where there is none, all are given up.
+    /// Looks for the next message boundary in `bytes`: returns how many bytes are before it. Where there is none, all are given up,
+    /// unless they are too few to tell.
     fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
-        let found = (0..bytes.len()).find(|&at| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from));
+        let is_boundary = |at: usize| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from);
+        let found = (0..bytes.len()).find(|&at| is_boundary(at) == Some(true));
+        if found.is_none() && is_boundary(0).is_none() && are_few(piece, bytes, 0) {
+            let mut few = Box::<Partial>::default();
+            few.absorb(piece, bytes, usize::MAX, cutter.frames());
+            self.partial = Some(few);
+            return None;
+        }
         let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));
         if skipped > 0 {
             let (lost, _) = piece.split(skipped);
@@ -327,6 +393,9 @@ impl Half {
     pub fn gap(&mut self, cutter: &mut Cutter<'_>, missing: u64, receiver: &mut impl Receiver) {
         let (frame, _) = cutter.now;
         receiver.unassigned(&Remainder { why: GAP, frame, file: 0, headers: Headers::default(), bytes: 0, missing }, cutter.from);
+        if let Some(few) = self.partial.take_if(|_| self.is_lost) {
+            self.lose(&few, UNPARSED, cutter.from, receiver);
+        }
         let Some(partial) = self.partial.take() else {
             self.is_after_gap = true;
             self.is_lost = true;
@@ -378,7 +447,7 @@ impl Half {
     /// The stream ends: an unfinished message is given up.
     pub fn finish(&mut self, from: Side, receiver: &mut impl Receiver) {
         if let Some(partial) = self.partial.take() {
-            self.lose(&partial, UNFINISHED, from, receiver);
+            self.lose(&partial, if self.is_lost { UNPARSED } else { UNFINISHED }, from, receiver);
         }
     }
 }

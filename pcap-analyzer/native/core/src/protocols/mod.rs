@@ -15,7 +15,7 @@ mod tls;
 mod websocket;
 mod xmpp;
 
-pub use choice::{choose, choose_inside, expected, is_server_port, DecodeAs, FoundBy};
+pub use choice::{choose, choose_inside, choose_within, expected, is_server_port, DecodeAs, FoundBy};
 pub use coap::show_inner;
 pub use framed::{Framing, FRAMED};
 pub use tls::show_hidden;
@@ -102,10 +102,11 @@ pub trait Decoder: Send {
         None
     }
 
-    /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap.
-    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+    /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap. None where so few bytes are at
+    /// hand that those behind them have to tell.
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
         let _ = (bytes, from);
-        false
+        Some(false)
     }
 }
 

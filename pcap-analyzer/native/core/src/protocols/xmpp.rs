@@ -105,8 +105,8 @@ impl Decoder for Xmpp {
         self.scans.get_mut(from.index()).into_iter().for_each(|scan| *scan = Scan::default());
     }
 
-    fn is_boundary(&self, bytes: &[u8], _: Side) -> bool {
-        ["<message", "<presence", "<iq", "<stream:", "<?xml"].iter().any(|start| bytes.starts_with(start.as_bytes()))
+    fn is_boundary(&self, bytes: &[u8], _: Side) -> Option<bool> {
+        Some(["<message", "<presence", "<iq", "<stream:", "<?xml"].iter().any(|start| bytes.starts_with(start.as_bytes())))
     }
 }
 

@@ -374,6 +374,14 @@ impl Session {
         direction.since().into_iter().for_each(|since| since.add(&control.parts));
     }
 
+    /// Its stream has ended with this frame.
+    pub(crate) fn end_of_stream(&mut self, frame: u64, time_ns: i64) {
+        if !self.is_stopped() {
+            self.running.frame_last = self.running.frame_last.max(frame);
+            self.running.time_last_ns = self.running.time_last_ns.max(time_ns);
+        }
+    }
+
     /// Goes on in another of Wireshark's streams: a peer's address changed.
     pub(crate) fn moved(&mut self, stream: u32) {
         self.row.moved_streams.push(stream.into());

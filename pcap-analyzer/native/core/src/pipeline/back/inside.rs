@@ -34,6 +34,13 @@ pub(super) struct Inner {
     inside: Inside,
 }
 
+/// What an inner conversation cuts messages with.
+struct Inmost<'a> {
+    decoder: &'a mut Box<dyn Decoder>,
+    halves: &'a mut [Half; 2],
+    message: &'a mut Message,
+}
+
 /// What was passed on already of messages that several records carry: each comes whole once more when its last record is there. The last one is open;
 /// behind each of the others its record went on with what is complete.
 #[derive(Debug, Default)]
@@ -210,7 +217,7 @@ impl Inside {
     }
 
     /// Cuts what messages carry that were set aside, and what is inside of that.
-    fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], now: (u64, i64), keep_bytes: usize) {
+    fn cut(&mut self, outer: &mut Desk<'_, '_>, sealed: &[Sealed], sources: &[Source], keep_bytes: usize) {
         let carries = sealed.first().and_then(|first| first.message.carries);
         if let (None, Some(protocol)) = (&self.opened, carries.and_then(by_row)) {
             *self = Self::begin(protocol, outer.rooms.options);
@@ -219,11 +226,21 @@ impl Inside {
         let Some(inner) = self.inner() else { return };
         let contents = inner.contents(sealed, sources);
         for (record, content) in sealed.iter().zip(&contents) {
-            inner.cut_one(outer, record, content, now, keep_bytes);
+            inner.cut_one(outer, record, content, keep_bytes);
             let nested = std::mem::take(&mut outer.rooms.sealed);
             if !nested.is_empty() {
-                inner.inside.cut(outer, &nested, &[], now, keep_bytes);
+                inner.inside.cut(outer, &nested, &[], keep_bytes);
             }
+        }
+    }
+
+    /// What carries the inner conversations has ended: their unfinished messages are given up.
+    pub(super) fn finish(&mut self, outer: &mut Desk<'_, '_>) {
+        let Some(inner) = self.inner() else { return };
+        inner.inside.finish(outer);
+        let (mut desk, tools) = inner.seated(outer, &[]);
+        for (half, from) in tools.halves.iter_mut().zip([Side::Client, Side::Server]) {
+            half.finish(from, &mut desk);
         }
     }
 
@@ -257,26 +274,34 @@ impl Inner {
             .collect()
     }
 
-    fn cut_one(&mut self, outer: &mut Desk<'_, '_>, record: &Sealed, content: &[u8], now: (u64, i64), keep_bytes: usize) {
+    /// Its place at the rooms, in that of the conversation around it.
+    fn seated<'a, 's>(&'a mut self, outer: &'a mut Desk<'_, 's>, earlier_frames: &'a [u64]) -> (Desk<'a, 's>, Inmost<'a>) {
+        let Self { protocol, decoder, pairing, halves, message, .. } = self;
+        let desk = Desk {
+            rooms: outer.rooms,
+            told: outer.told,
+            pairing,
+            protocol,
+            has_inside: false,
+            contents: None,
+            opened: 0,
+            earlier_frames,
+            ..*outer
+        };
+        (desk, Inmost { decoder, halves, message })
+    }
+
+    fn cut_one(&mut self, outer: &mut Desk<'_, '_>, record: &Sealed, content: &[u8], keep_bytes: usize) {
         let origin = record.origin(bytes_of(content), outer.file);
         let piece = origin.whole();
         if content.is_empty() {
             return outer.empty_record(record.from, piece);
         }
         let carrier = self.protocol.carrier;
-        let mut cutter = cutter(&mut self.decoder, &mut self.message, outer, record.from, now, keep_bytes);
-        let mut desk = Desk {
-            rooms: outer.rooms,
-            told: outer.told,
-            pairing: &mut self.pairing,
-            protocol: &mut self.protocol,
-            has_inside: false,
-            contents: None,
-            opened: 0,
-            earlier_frames: &record.message.row.frames,
-            ..*outer
-        };
-        match (carrier, self.halves.get_mut(record.from.index())) {
+        let now = (record.message.row.frame, record.message.row.time_ns);
+        let (mut desk, Inmost { decoder, halves, message }) = self.seated(outer, &record.message.row.frames);
+        let mut cutter = cutter(decoder, message, &desk, record.from, now, keep_bytes);
+        match (carrier, halves.get_mut(record.from.index())) {
             (Carrier::Stream, Some(half)) => {
                 if record.message.row.is_after_gap {
                     half.interrupt(&mut cutter, &mut desk);
@@ -339,7 +364,21 @@ impl Back<'_> {
         let sources = pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)).map_or(&[][..], |contents| &contents.sources);
         let Some(known) = stream.known else { return };
         let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, packet.file);
-        tools.inside.cut(&mut desk, &sealed, sources, (packet.frame, packet.time_ns), *keep_bytes);
+        tools.inside.cut(&mut desk, &sealed, sources, *keep_bytes);
+    }
+
+    /// A stream has ended: what its last messages carry is cut, and what is unfinished inside is given up.
+    pub(super) fn finish_inside(&mut self, place: u32) {
+        let sealed = std::mem::take(&mut self.rooms.sealed);
+        let Self { rooms, streams, conversations, keep_bytes, .. } = self;
+        let Some(stream) = streams.get(place) else { return };
+        let talks = stream.known.and_then(|known| Some((known, conversations.get_mut(known.conversation)?)));
+        let Some((known, conversation)) = talks else { return };
+        let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, stream.last_file);
+        if !sealed.is_empty() {
+            tools.inside.cut(&mut desk, &sealed, &[], *keep_bytes);
+        }
+        tools.inside.finish(&mut desk);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::note::{self, Note, NoteKind, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
-use crate::protocols::{choose, expected, is_server_port, Decoder, FoundBy, Framing, Pairing, Protocol, FRAMED};
+use crate::protocols::{expected, is_server_port, Decoder, FoundBy, Pairing, Protocol};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
 use crate::share::Part;
 use crate::span::Piece;
@@ -32,8 +32,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use stream::{wait, Known, Stream, TcpHalf};
 
-/// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
-const TRIES: u8 = 32;
 /// Bytes kept of a message that is not complete, where only sums are wanted.
 const KEEP_FOR_SUMS: usize = 1 << 16;
 
@@ -359,16 +357,11 @@ impl<'s> Back<'s> {
             stream.join(group, conversation.session, conversation.members, packet, Side::Server);
             return Some(group);
         }
-        if stream.tries >= TRIES {
-            return None;
-        }
-        stream.tries += 1;
+        let chosen = stream.choose(self.rooms.options, packet, bytes)?;
         if let (Transport::Udp, Some(at)) = (packet.transport, self.moved(packet, place, bytes)) {
             return Some(at);
         }
-        let chosen = choose(&self.rooms.options.decode_as, packet, bytes);
-        let framed = self.rooms.options.decoding.framing != Framing::Unknown && matches!(packet.transport, Transport::Tcp(_));
-        let (protocol, found_by) = chosen.or(framed.then_some((&FRAMED, FoundBy::DecodeAs)))?;
+        let (protocol, found_by) = chosen?;
         Some(self.open_conversation(packet, place, protocol, found_by))
     }
 
@@ -422,13 +415,13 @@ impl<'s> Back<'s> {
         let Some(known) = stream.known else { return };
         let (from, now) = (stream.side(seat), (packet.frame, packet.time_ns));
         let (desk, tools) = conversation.seated(rooms, &stream.ends, known, packet.file);
-        let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
         let desk = Desk {
             earlier_frames: packet.earlier_frames.as_deref().unwrap_or(&[]),
             has_inside: tools.inside.is_known(),
             contents: pdml.as_mut().and_then(|pdml| pdml.at(packet.frame)),
             ..desk
         };
+        let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
         take(&mut stream.tcp, &mut Talk { desk, cutter, halves: tools.halves });
     }
 
@@ -468,6 +461,8 @@ impl<'s> Back<'s> {
             let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
             Talk { desk, cutter, halves: tools.halves }.finish(&mut stream.tcp);
         }
+        self.finish_inside(place);
+        self.rooms.books.of(known.session).into_iter().for_each(|session| session.end_of_stream(now.0, now.1));
     }
 
     /// Tells of a stream with bytes whose port speaks for a protocol that they are not.
@@ -507,14 +502,15 @@ impl<'s> Back<'s> {
 fn cutter<'a>(
     decoder: &'a mut Box<dyn Decoder>,
     message: &'a mut Message,
-    desk: &Desk<'_, '_>,
+    desk: &Desk<'a, '_>,
     from: Side,
     now: (u64, i64),
     keep_bytes: usize,
 ) -> Cutter<'a> {
     let options = desk.rooms.options;
     message.wants_text = options.wants_text_of(desk.session);
-    Cutter { decoder, message, from, now, is_behind_gap: false, keep_bytes, wants_frames: options.wants_messages_of(desk.session) }
+    let (wants_frames, earlier_frames) = (options.wants_messages_of(desk.session), desk.earlier_frames);
+    Cutter { decoder, message, from, now, is_behind_gap: false, keep_bytes, wants_frames, earlier_frames }
 }
 
 /// A conversation in the act of taking bytes of a packet.

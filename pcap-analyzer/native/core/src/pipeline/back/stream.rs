@@ -3,13 +3,16 @@
 use crate::exchanges::{Sample, Timing};
 use crate::message::Side;
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport, COPY_NS};
+use crate::pipeline::Options;
 use crate::protocols::framing::Half;
-use crate::protocols::{FoundBy, Protocol};
+use crate::protocols::{choose, choose_within, FoundBy, Framing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Before, Beginning};
 use crate::transport::{Delivery, Reassembly, Seat};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Packets with payload of a stream that are looked at for a protocol before the stream is left alone.
+const TRIES: u8 = 32;
 /// Segments whose acknowledgement is awaited at once, for samples of TCP's round trip.
 const IN_FLIGHT: usize = 1024;
 /// As [`COPY_NS`], where there is no IP identification to compare.
@@ -255,6 +258,24 @@ impl Stream {
     pub(super) fn halves(&self) -> [Half; 2] {
         let is_from_start = self.is_from_start();
         self.tcp.each_ref().map(|half| if is_from_start && !half.is_passed_over { Half::default() } else { Half::in_mid_stream() })
+    }
+
+    /// The protocol that a packet's bytes show, perhaps; None where they are not looked at any more. A stream whose start is not captured may go on
+    /// within a long message for as long as it likes: then only where packets begin is looked at.
+    pub(super) fn choose(&mut self, options: &Options, packet: &Packet, bytes: &[u8]) -> Option<Option<(&'static Protocol, FoundBy)>> {
+        let is_tcp = matches!(packet.transport, Transport::Tcp(_));
+        let is_in_mid_stream = is_tcp && !self.is_from_start();
+        let is_tried = self.tries < TRIES;
+        self.tries = self.tries.saturating_add(1);
+        let by_start = if is_tried { choose(&options.decode_as, packet, bytes) } else { None };
+        let places = if is_tried { bytes.len() } else { 1 };
+        let within = || {
+            let found = || choose_within(&options.decode_as, &options.decoding, packet, bytes, places);
+            is_in_mid_stream.then(found).flatten()
+        };
+        let is_framed = is_tcp && is_tried && options.decoding.framing != Framing::Unknown;
+        let chosen = by_start.or_else(within).or(is_framed.then_some((&FRAMED, FoundBy::DecodeAs)));
+        (is_tried || is_in_mid_stream).then_some(chosen)
     }
 
     /// Where no SYN told it, the server is the side at a port where one is expected, else the one that did not speak first.

@@ -9,6 +9,8 @@ use crate::message::{Message, Side, Token};
 
 /// RFC 7641 §3.4: a notification so much later is fresh whatever its value.
 const FRESH_AFTER_NS: i64 = 128_000_000_000;
+/// Tokens of registrations that are remembered.
+const MOST_REGISTERED: usize = 1 << 12;
 /// RFC 7641 §3.4: half of the 24-bit values.
 const HALF_OF_OBSERVE: u32 = 1 << 23;
 
@@ -22,10 +24,11 @@ impl Sender {
         at: &Moment,
         exchanges: &mut Exchanges,
     ) -> Placement {
+        let parent = exchanges.get(request.exchange).map(|registration| registration.number);
         let exchange = exchanges.open("notification", message, from, at);
         let is_fresh = is_fresh(message, request, at);
         if let Some(notification) = exchanges.get_mut(exchange) {
-            notification.parent = Some(request.exchange.number);
+            notification.parent = parent;
         }
         if let (true, Some((_, before_ns))) = (is_fresh, request.freshest) {
             exchanges.interval(exchange, at.time_ns - before_ns);
@@ -48,6 +51,32 @@ impl Sender {
         }
         let acknowledgement = if is_data && manner == Manner::Confirmable { Acknowledgement::Expected } else { Acknowledgement::None };
         Placement { is_data, acknowledgement, ..Placement::of(exchange) }
+    }
+
+    /// The registration that a notification (RFC 7641 §3.2: a response with Observe option) is sent for, where that is not in the capture: nothing is
+    /// known of its token.
+    pub(super) fn registered_before(&mut self, message: &Message, at: &Moment) -> Option<Request> {
+        let is_known = self.registered.contains(&message.token) || (message.token.is_empty() && !self.anonymous.is_empty());
+        if message.observe.is_none() || is_known {
+            return None;
+        }
+        self.register(message.token);
+        self.registrations = self.registrations.wrapping_add(1);
+        let request = Request::before_capture(self.registrations, at.time_ns);
+        if message.token.is_empty() {
+            self.anonymous.insert(request.exchange, request);
+        } else {
+            self.requests.insert(message.token, request);
+        }
+        Some(request)
+    }
+
+    /// Remembers the token of a registration; of very many those before are forgotten.
+    pub(super) fn register(&mut self, token: Token) {
+        if self.registered.len() >= MOST_REGISTERED {
+            self.registered.clear();
+        }
+        self.registered.insert(token);
     }
 
     /// Numbers a registration. One that renews another (RFC 7641 §3.3.1) goes on with its number and its freshest notification.

@@ -208,8 +208,10 @@ impl Talk {
         exchanges: &mut Exchanges,
     ) -> (Placement, Part) {
         let requester = self.sender(from.peer());
-        let Some(request) = requester.find(message, asked, exchanges) else {
-            let Some(sent) = asked else { return (Placement::UNMATCHED, Role::Response.into()) };
+        let found = requester.find(message, asked, exchanges);
+        let found = found.or_else(|| if asked.is_none() { requester.registered_before(message, at) } else { None });
+        let Some(request) = found else {
+            let Some(sent) = asked else { return (requester.unmatched(message), Role::Response.into()) };
             exchanges.join(sent.exchange, message, at);
             return (Placement::of(sent.exchange), Role::Response.into());
         };

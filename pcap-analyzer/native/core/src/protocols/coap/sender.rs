@@ -1,9 +1,9 @@
 //! What one side of a conversation has asked and sent, and what of it is open.
 
-use super::codes::code_of;
+use super::codes::{code_of, is_success};
 use super::ids::{Ids, Role, Sent, NON_LIFETIME_NS};
 use super::transfers::{is_later_block, Rest, Transfers};
-use crate::exchanges::{ExchangeId, Exchanges, Moment};
+use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -76,6 +76,21 @@ impl Request {
         }
     }
 
+    /// A registration of before the capture.
+    pub(super) const fn before_capture(registration: u16, time_ns: i64) -> Self {
+        Self {
+            exchange: ExchangeId::before_capture(registration),
+            time_ns,
+            subject: 0,
+            manner: Manner::Confirmable,
+            is_observe: true,
+            is_answered: true,
+            is_suppressing: false,
+            registration,
+            freshest: None,
+        }
+    }
+
     /// How it ends where no response has come.
     const fn outcome_without_response(&self) -> &'static str {
         if self.is_suppressing {
@@ -118,6 +133,8 @@ pub(super) struct Sender {
     replaced: Vec<Sent>,
     /// How many registrations there were, which numbers them.
     pub(super) registrations: u16,
+    /// Tokens of registrations, given up or not: one that is not among them began before the capture.
+    pub(super) registered: FxHashSet<Token>,
     /// Whether some of the anonymous ones were answered and are not let go yet.
     has_answered_anonymous: bool,
     has_superseded: bool,
@@ -255,6 +272,7 @@ impl Sender {
     #[inline]
     pub(super) fn open(&mut self, message: &Message, mut request: Request, exchanges: &mut Exchanges) {
         if request.is_observe {
+            self.register(message.token);
             self.number(message.token, &mut request);
         }
         if message.token.is_empty() {
@@ -343,6 +361,14 @@ impl Sender {
             exchanges.end(request.exchange, "ambiguous");
         }
         None
+    }
+
+    /// What a response is whose request cannot be told: it brings data all the same where it answers one of several.
+    pub(super) fn unmatched(&self, message: &Message) -> Placement {
+        if !message.token.is_empty() || self.anonymous.is_empty() {
+            return Placement::UNMATCHED;
+        }
+        Placement { is_data: message.payload_bytes > 0 && is_success(message), ..Placement::default() }
     }
 
     /// Notes a response to a request. What has no more to come ends there, unless it is a registration.

@@ -329,8 +329,8 @@ impl Decoder for Http1 {
         self.agreed.take().map(|agreed| agreed as Box<dyn Decoder>)
     }
 
-    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
-        self.frames.is_none() && self.is_start(bytes, from)
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
+        Some(self.frames.is_none() && self.is_start(bytes, from))
     }
 }
 

@@ -219,8 +219,9 @@ impl Decoder for Http2 {
         self.fields.get_mut(from.index()).into_iter().for_each(|fields| *fields = FieldBlocks { decoder: None, ..FieldBlocks::default() });
     }
 
-    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
-        Header::read(bytes).is_some_and(|header| header.is_plausible()) || (from == Side::Client && bytes.starts_with(PREFACE))
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
+        let is_frame = Header::read(bytes).is_some_and(|header| header.is_plausible());
+        Some(is_frame || (from == Side::Client && bytes.starts_with(PREFACE)))
     }
 }
 

@@ -7,6 +7,7 @@ mod packets;
 mod pairing;
 mod properties;
 
+use super::framing::TOO_FEW;
 use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Port, Protocol, Step};
 use crate::bytes::Cursor;
 use crate::few::Few;
@@ -14,7 +15,7 @@ use crate::message::{Message, Side};
 pub(in crate::protocols) use packets::digest;
 pub(in crate::protocols) use pairing::{Flows, AUTH, REGACK, REGISTER, WILLMSGRESP, WILLMSGUPD, WILLTOPICRESP, WILLTOPICUPD};
 
-use packets::{Flags, PACKETS};
+use packets::{Flags, PacketType, PACKETS};
 use properties::{variable_byte_integer, Fault};
 
 /// MQTT over a byte stream.
@@ -96,6 +97,8 @@ fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Fault> {
     Ok(FixedHeader { number: first >> 4, flags: first & 0x0f, bytes: cursor.offset(), remaining })
 }
 
+const PUBLISH: u8 = 3;
+
 impl Decoder for Mqtt {
     fn touch(&self, from: Side) -> u64 {
         self.aliases.get(from.index()).map_or(0, Few::touch)
@@ -129,19 +132,29 @@ impl Decoder for Mqtt {
         Step::Message { len }
     }
 
-    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+    /// The topics behind aliases that the missing bytes may have set, or set anew, are not known (MQTT 5 §3.3.2.3.4).
+    fn gap(&mut self, from: Side) {
+        self.aliases.get_mut(from.index()).into_iter().for_each(|aliases| *aliases = Few::default());
+    }
+
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
         let next = fixed_header(bytes).ok().and_then(|header| bytes.get(header.total()..)).unwrap_or(&[]);
-        // too little of the next packet to tell speaks not against it
-        self.could_read(bytes, from).unwrap_or(false) && self.could_read(next, from).unwrap_or(true)
+        // too little of the next packet to tell speaks not against it, unless it would be longer than most but PUBLISH are
+        let is_likely = || fixed_header(next).map_or(true, |header| header.number == PUBLISH || header.total() <= TOO_FEW);
+        Some(self.could_read(bytes, from)? && self.could_read(next, from).unwrap_or_else(is_likely))
     }
 }
 
 impl Mqtt {
-    /// Whether a packet of the connection's version, sent by `from`, can begin here: text between packets looks like some now and then. None where too
-    /// little of it is at hand.
+    /// Whether a packet of the connection's version, sent by `from`, can begin here: payload between packets looks like some now and then. None where too
+    /// little of it is at hand; only of a PUBLISH its start will do, since a topic is like nothing else.
     fn could_read(&self, bytes: &[u8], from: Side) -> Option<bool> {
         if !is_plausible(bytes, from)? {
             return Some(false);
+        }
+        let is_all = fixed_header(bytes).is_ok_and(|header| header.number == PUBLISH || header.total() <= bytes.len());
+        if !is_all {
+            return None;
         }
         let mut trial = Self { version: self.version, ..Self::default() };
         let wire_bytes = fixed_header(bytes).map_or(bytes.len(), |header| header.total().max(bytes.len()));
@@ -188,7 +201,8 @@ fn probe(bytes: &[u8]) -> Likely {
         (Some(0x10), Some(true)) => Likely::Yes,
         // small clients send the fixed header by itself
         (Some(0x10), None) => Likely::Maybe,
-        _ if [Side::Client, Side::Server].iter().any(|side| is_plausible(bytes, *side) == Some(true)) => Likely::Maybe,
+        // others send it with the packet identifier, or by the byte
+        _ if [Side::Client, Side::Server].iter().any(|side| is_plausible(bytes, *side) != Some(false)) => Likely::Maybe,
         _ => Likely::No,
     }
 }
@@ -202,23 +216,29 @@ fn is_name(bytes: &[u8]) -> Option<bool> {
 
 /// Whether a packet that `from` may send can begin here. None where too little of it is at hand.
 fn is_plausible(bytes: &[u8], from: Side) -> Option<bool> {
+    let (number, flags) = bytes.first().map(|first| (first >> 4, first & 0x0f))?;
+    let is_possible = |packet: &&PacketType| packet.flags.allow(flags) && packet.sender.is_none_or(|sender| sender == from);
+    let Some(packet) = PACKETS.get(usize::from(number)).filter(is_possible) else { return Some(false) };
     let header = match fixed_header(bytes) {
         Ok(header) => header,
         Err(Fault::Short(_)) => return None,
         Err(_) => return Some(false),
     };
-    let Some(packet) = PACKETS.get(usize::from(header.number)) else { return Some(false) };
     let is_minimal = header.bytes == 2 || header.remaining >= 1 << (7 * (header.bytes - 2));
-    let is_possible = packet.flags.allow(header.flags) && packet.sender.is_none_or(|sender| sender == from);
-    if !is_possible || !is_minimal || !packet.lengths.contains(&header.remaining) {
+    if !is_minimal || !packet.lengths.contains(&header.remaining) {
         return Some(false);
     }
     let mut cursor = Cursor::new(bytes.get(header.bytes..).unwrap_or(&[]));
     match packet.flags {
         Flags::Publish => {
             let length = cursor.u16().ok()?;
-            let topic = cursor.rest().get(..usize::from(length)).unwrap_or(cursor.rest());
-            Some(u32::from(length) + 2 <= header.remaining && is_topic(topic))
+            if u32::from(length) + 2 > header.remaining {
+                return Some(false);
+            }
+            match cursor.rest().get(..usize::from(length)) {
+                Some(topic) => Some(is_topic(topic)),
+                None => if_begins_topic(cursor.rest()),
+            }
         }
         Flags::Fixed(_) if packet.has_identifier => {
             let identifier = cursor.u16().ok()?;
@@ -235,6 +255,19 @@ fn is_plausible(bytes: &[u8], from: Side) -> Option<bool> {
 /// Whether a reason code is one of an acknowledgement (MQTT 5 §3.4.2.1): success, "no matching subscribers", or an error.
 const fn is_reason(code: u8) -> bool {
     matches!(code, 0x00 | 0x10 | 0x80..)
+}
+
+/// None where a topic may begin with these bytes, which end within a character or behind one; else no.
+fn if_begins_topic(bytes: &[u8]) -> Option<bool> {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    if is_topic(bytes.get(..whole).unwrap_or(bytes)) {
+        None
+    } else {
+        Some(false)
+    }
 }
 
 /// Text without control characters or wildcards (§4.7).

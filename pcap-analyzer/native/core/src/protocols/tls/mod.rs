@@ -185,8 +185,12 @@ impl Decoder for TlsDecoder {
         Step::Message { len }
     }
 
-    fn is_boundary(&self, bytes: &[u8], _from: Side) -> bool {
-        is_record(bytes) && Header::read(bytes).is_some_and(|header| bytes.get(header.len()..).is_none_or(could_be_record))
+    fn is_boundary(&self, bytes: &[u8], _from: Side) -> Option<bool> {
+        match Header::read(bytes) {
+            Some(header) => Some(is_record(bytes) && bytes.get(header.len()..).is_none_or(could_be_record)),
+            None if could_be_record(bytes) => None,
+            None => Some(false),
+        }
     }
 }
 
@@ -234,7 +238,7 @@ impl TlsDecoder {
 
     /// No record: all up to the next one.
     fn give_up(&self, input: Input<'_>, why: Malformed) -> Step {
-        let is_start = |at: &usize| input.bytes.get(*at..).is_some_and(|rest| self.is_boundary(rest, Side::Client));
+        let is_start = |at: &usize| input.bytes.get(*at..).is_some_and(|rest| self.is_boundary(rest, Side::Client) == Some(true));
         let len = (1..input.bytes.len()).find(is_start).unwrap_or(input.wire_bytes);
         Step::Malformed { len, why }
     }

@@ -237,8 +237,8 @@ fn clear_text_before_tls_is_given_up_to_the_first_record() {
     let bytes = [b"220 ready\r\n".to_vec(), hello()].concat();
 
     assert!(matches!(decode(&mut TlsDecoder::new(), &bytes, Side::Server).0, Step::Malformed { len: 11, .. }));
-    assert!(TlsDecoder::new().is_boundary(&bytes[11..], Side::Server));
-    assert!(!TlsDecoder::new().is_boundary(&bytes, Side::Server));
+    assert_eq!(Some(true), TlsDecoder::new().is_boundary(&bytes[11..], Side::Server));
+    assert_eq!(Some(false), TlsDecoder::new().is_boundary(&bytes, Side::Server));
 }
 
 /// RFC 5246 Appendix E.2.

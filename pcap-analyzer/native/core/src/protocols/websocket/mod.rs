@@ -83,18 +83,18 @@ impl Decoder for WebSocket {
     }
 
     /// Frames without compression that end where the bytes do, and hold what such frames hold.
-    fn is_boundary(&self, bytes: &[u8], from: Side) -> bool {
+    fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
         let mut rest = bytes;
         while !rest.is_empty() && self.inflaters.is_none() {
-            let Some(header) = frame_header(rest).filter(|header| header.is_plausible(rest, from)) else { return false };
-            let Some((frame, behind)) = rest.split_at_checked(header.bytes.saturating_add(header.length)) else { return false };
+            let Some(header) = frame_header(rest).filter(|header| header.is_plausible(rest, from)) else { return Some(false) };
+            let Some((frame, behind)) = rest.split_at_checked(header.bytes.saturating_add(header.length)) else { return Some(false) };
             let content = header.unmask(frame.get(header.bytes..).unwrap_or(&[]));
             if !self.could_hold(&header, &content) {
-                return false;
+                return Some(false);
             }
             rest = behind;
         }
-        self.inflaters.is_none()
+        Some(self.inflaters.is_none())
     }
 
     /// What a frame carries, or what was compressed with it, is read with the whole of it.
