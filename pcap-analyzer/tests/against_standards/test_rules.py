@@ -21,6 +21,7 @@ from against_standards.building import (
     C,
     S,
     Said,
+    ack,
     capture,
     coap,
     coap_tcp,
@@ -52,7 +53,7 @@ def broken(path: Path, **options: object) -> dict[str, int]:
     """Count the violations of each rule in a capture."""
     opened = pcapstat.open(path, **options)  # type: ignore[arg-type]
     found: dict[str, int] = {}
-    for violation in judge(iter(pa.table(opened.messages).to_pylist()), pa.table(opened.notes).to_pylist()):
+    for violation in judge(opened.messages.rows, pa.table(opened.notes).to_pylist()):
         found[violation.rule] = found.get(violation.rule, 0) + 1
     return found
 
@@ -107,6 +108,19 @@ def test_frames_in_another_order_give_no_alarm(tmp_path: Path) -> None:
     assert broken(path) == {}
 
 
+def test_frames_in_another_order_silence_the_rules_of_their_session_only(tmp_path: Path) -> None:
+    """The first of two connections has a PUBACK that was captured before its PUBLISH, the second one a PUBACK without one."""
+    from scapy.utils import wrpcap
+
+    frames = packets(BOTH_WAYS["MQTT"][0], "tcp", 1883)
+    second = packets([*OPEN, (C, ack(4, 9))], "tcp", 1883, client_port=40001)
+    for frame in second:
+        frame.time += 10
+    path = tmp_path / "order.pcap"
+    wrpcap(str(path), [*frames[:7], frames[8], frames[7], *frames[9:], *second])
+    assert set(broken(path)) == {"MQTT-2.2.1-5"}
+
+
 DOUBLED = (0.0, 2.5, 2.6, 7.5, 7.7, 17.5, 17.6, 38.0, 38.2)
 """A GET and its four retransmissions, each of which comes twice (RFC 7252 §4.2, §4.8)."""
 
@@ -156,7 +170,7 @@ def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> 
     rows = [row | {"message_id": number, "token": f"{number:08x}", "time_ns": begun_ns + number * 1000} for number in range(count)]
     again = rows[0] | {"time_ns": begun_ns + 2 * 10**9}
     begun_s = time.process_time()
-    (found,) = judge(iter([*rows, again]), [])
+    (found,) = judge(lambda: [*rows, again], [])
     assert time.process_time() - begun_s < 30
     assert (found.rule, found.explanation.split()[0]) == ("RFC7252-4.7-nstart", str(count - 1))
     assert found.explanation.endswith("Message ID 1, 2, 3, 4, 5")
