@@ -108,6 +108,8 @@ pub struct Back<'s> {
 
 /// What is known of a part of the sessions when the capture has ended.
 pub struct Closed {
+    /// How many sessions it has, whether they were added up or not.
+    pub begun: u32,
     /// Its sessions and their kinds of messages.
     pub sums: (Ledger, Kinds),
     /// Its notes.
@@ -447,6 +449,7 @@ impl<'s> Back<'s> {
         self.link(u64::MAX);
         free_later((self.streams, self.conversations, self.rooms.exchanges));
         Closed {
+            begun: self.rooms.books.begun(),
             sums: self.rooms.books.close(),
             notes: self.rooms.notes,
             messages: self.rooms.messages,
