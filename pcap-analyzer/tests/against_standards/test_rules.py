@@ -14,6 +14,7 @@ from places import CAPTURES
 
 import pcapstat
 from against_standards.building import (
+    ACK,
     CON,
     CONTENT,
     GET,
@@ -78,6 +79,27 @@ def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: s
     breaking, nearly = TWO[identifier]
     assert set(broken(two_connections(tmp_path / "breaking.pcap", *breaking, 1.0))) == {identifier}
     assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
+
+
+def separate(said: Said) -> Said:
+    """Send each piggybacked response separately instead: behind an Empty Acknowledgement, and confirmed (RFC 7252 §5.2.2)."""
+    out: list[tuple[bool, bytes]] = []
+    for from_client, data, *_ in said:
+        if from_client or data[0] >> 4 & 3 != ACK:
+            out.append((from_client, data))
+            continue
+        own = 0x7000 + len(out)
+        out += [(S, coap(ACK, 0, int.from_bytes(data[2:4]))), (S, bytes([data[0] & 0xCF | CON << 4, data[1]]) + own.to_bytes(2) + data[4:])]
+        out.append((C, coap(ACK, 0, own)))
+    return out
+
+
+@pytest.mark.parametrize("identifier", ["RFC7959-2.3-echo", "RFC7959-2.4-offset", "RFC7959-2.4-same", "RFC7959-2.4-size"])
+def test_blocks_of_separate_responses_are_judged_as_those_of_piggybacked_ones(identifier: str, tmp_path: Path) -> None:
+    """RFC 7959 §2.3 and §2.4 speak of requests and responses, whatever messages carry them."""
+    breaking, nearly = map(separate, COAP[identifier])
+    assert broken(capture(tmp_path / "breaking.pcap", breaking, "udp", 5683)) == {identifier: 1}
+    assert broken(capture(tmp_path / "nearly.pcap", nearly, "udp", 5683)) == {}
 
 
 @pytest.mark.parametrize("name", QUIET)
