@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +27,8 @@ from pcapstat.engines.tshark import Run, without_contents
 EXPLAINED = Path(__file__).with_name("explained.csv")
 QUOTING = {"icmp", "icmpv6"}
 """Protocols that quote datagrams of others (trap 84): those are no messages."""
+COPIES = {"captured-twice", "link-retransmission"}
+"""Notes of frames that count as frames, not as messages."""
 SECURITY = {"tls", "dtls", "quic"}
 BYTES_AS_HEX = {"token", "connection_id"}
 SECRETS_BLOCK = 0x0000_000A
@@ -144,11 +146,35 @@ def differences(capture: Capture) -> Iterator[Difference]:
     """
     ours = from_core(capture)
     theirs = from_tshark(capture)
+    copies = Copies(capture.notes.rows())
     name = capture.name or ", ".join(capture.paths)
     for place, protocol in sorted(theirs.keys() | ours.keys()):
-        for difference in at_place(name, protocol, theirs.get((place, protocol), []), ours.get((place, protocol), [])):
-            reason = next((rule.reason for rule in rules() if rule.covers(difference)), None)
+        both = theirs.get((place, protocol), []), ours.get((place, protocol), [])
+        known = copies.reason(protocol, *both)
+        for difference in at_place(name, protocol, *both):
+            reason = next((rule.reason for rule in rules() if rule.covers(difference)), known)
             yield Difference(**{**asdict(difference), "explanation": reason})
+
+
+class Copies:
+    """Frames that the core takes for copies of others, without messages of their own: tshark shows the messages there once more."""
+
+    def __init__(self, notes: Iterable[dict[str, Any]]) -> None:
+        """Take the frames that rows of the table notes tell of copies in."""
+        self.told = [(range(note["frame_first"], note["frame_last"] + 1), note["note"]) for note in notes if note["note"] in COPIES]
+        self.shown = set[str]()
+        """What tshark showed in frames whose messages the core has."""
+
+    def reason(self, protocol: str, theirs: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]) -> str | None:
+        """Return why the core has no messages where tshark has some: a note tells of copies here, and tshark showed the same before."""
+        if not (self.told and theirs):
+            return None
+        content = repr((protocol, [sorted((name, value) for name, value in row.items() if name != "frame") for row in theirs]))
+        if ours:
+            self.shown.add(content)
+            return None
+        note = next((note for frames, note in self.told if theirs[0]["frame"] in frames), None)
+        return f"a copy of a frame before it counts as a frame, not as messages (note {note})" if note and content in self.shown else None
 
 
 def at_place(name: str, protocol: str, theirs: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]) -> Iterator[Difference]:

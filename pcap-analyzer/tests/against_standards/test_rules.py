@@ -14,6 +14,7 @@ from places import CAPTURES
 
 import pcapstat
 from against_standards.building import (
+    ACK,
     CON,
     CONTENT,
     GET,
@@ -21,6 +22,7 @@ from against_standards.building import (
     C,
     S,
     Said,
+    ack,
     capture,
     coap,
     coap_tcp,
@@ -52,7 +54,7 @@ def broken(path: Path, **options: object) -> dict[str, int]:
     """Count the violations of each rule in a capture."""
     opened = pcapstat.open(path, **options)  # type: ignore[arg-type]
     found: dict[str, int] = {}
-    for violation in judge(iter(pa.table(opened.messages).to_pylist()), pa.table(opened.notes).to_pylist()):
+    for violation in judge(opened.messages.rows, pa.table(opened.notes).to_pylist()):
         found[violation.rule] = found.get(violation.rule, 0) + 1
     return found
 
@@ -77,6 +79,27 @@ def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: s
     breaking, nearly = TWO[identifier]
     assert set(broken(two_connections(tmp_path / "breaking.pcap", *breaking, 1.0))) == {identifier}
     assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
+
+
+def separate(said: Said) -> Said:
+    """Send each piggybacked response separately instead: behind an Empty Acknowledgement, and confirmed (RFC 7252 §5.2.2)."""
+    out: list[tuple[bool, bytes]] = []
+    for from_client, data, *_ in said:
+        if from_client or data[0] >> 4 & 3 != ACK:
+            out.append((from_client, data))
+            continue
+        own = 0x7000 + len(out)
+        out += [(S, coap(ACK, 0, int.from_bytes(data[2:4]))), (S, bytes([data[0] & 0xCF | CON << 4, data[1]]) + own.to_bytes(2) + data[4:])]
+        out.append((C, coap(ACK, 0, own)))
+    return out
+
+
+@pytest.mark.parametrize("identifier", ["RFC7959-2.3-echo", "RFC7959-2.4-offset", "RFC7959-2.4-same", "RFC7959-2.4-size"])
+def test_blocks_of_separate_responses_are_judged_as_those_of_piggybacked_ones(identifier: str, tmp_path: Path) -> None:
+    """RFC 7959 §2.3 and §2.4 speak of requests and responses, whatever messages carry them."""
+    breaking, nearly = map(separate, COAP[identifier])
+    assert broken(capture(tmp_path / "breaking.pcap", breaking, "udp", 5683)) == {identifier: 1}
+    assert broken(capture(tmp_path / "nearly.pcap", nearly, "udp", 5683)) == {}
 
 
 @pytest.mark.parametrize("name", QUIET)
@@ -105,6 +128,34 @@ def test_frames_in_another_order_give_no_alarm(tmp_path: Path) -> None:
     path = tmp_path / "order.pcap"
     wrpcap(str(path), [*frames[:7], frames[8], frames[7], *frames[9:]])
     assert broken(path) == {}
+
+
+def test_frames_in_another_order_silence_the_rules_of_their_session_only(tmp_path: Path) -> None:
+    """The first of two connections has a PUBACK that was captured before its PUBLISH, the second one a PUBACK without one."""
+    from scapy.utils import wrpcap
+
+    frames = packets(BOTH_WAYS["MQTT"][0], "tcp", 1883)
+    second = packets([*OPEN, (C, ack(4, 9))], "tcp", 1883, client_port=40001)
+    for frame in second:
+        frame.time += 10
+    path = tmp_path / "order.pcap"
+    wrpcap(str(path), [*frames[:7], frames[8], frames[7], *frames[9:], *second])
+    assert set(broken(path)) == {"MQTT-2.2.1-5"}
+
+
+def test_frames_of_two_connections_in_another_order_silence_no_rule(tmp_path: Path) -> None:
+    """What went through different processors is stamped back and forth; the order within each connection is that of its frames."""
+    from scapy.utils import wrpcap
+
+    identifier = "MQTT-3.3.2-7"
+    first = packets(MQTT[identifier][0], "tcp", 1883)
+    second = packets(BOTH_WAYS["MQTT"][0], "tcp", 1883, client_port=40001)
+    path = tmp_path / "two.pcap"
+    for place, frame in enumerate(second):
+        frame.time = first[0].time - 1 + place / 1000
+    wrpcap(str(path), [*first, *second])
+    assert "time-backwards" in {row["note"] for row in pcapstat.open(path).notes.rows()}
+    assert broken(path) == {identifier: 1}
 
 
 DOUBLED = (0.0, 2.5, 2.6, 7.5, 7.7, 17.5, 17.6, 38.0, 38.2)
@@ -156,7 +207,7 @@ def test_many_outstanding_messages_are_judged_in_linear_time(tmp_path: Path) -> 
     rows = [row | {"message_id": number, "token": f"{number:08x}", "time_ns": begun_ns + number * 1000} for number in range(count)]
     again = rows[0] | {"time_ns": begun_ns + 2 * 10**9}
     begun_s = time.process_time()
-    (found,) = judge(iter([*rows, again]), [])
+    (found,) = judge(lambda: [*rows, again], [])
     assert time.process_time() - begun_s < 30
     assert (found.rule, found.explanation.split()[0]) == ("RFC7252-4.7-nstart", str(count - 1))
     assert found.explanation.endswith("Message ID 1, 2, 3, 4, 5")

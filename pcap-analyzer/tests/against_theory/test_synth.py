@@ -37,7 +37,7 @@ def test_each_scenario_of_the_project_is_what_it_says(name: str, tmp_path: Path)
     scenario = read(name)
     capture = made(tmp_path, scenario)
     rows = pa.table(capture.messages).to_pylist()
-    assert list(judge(iter(rows), [])) == []
+    assert list(judge(lambda: rows, [])) == []
     assert all(row.specified in {None, row.observed} for row in sizes(iter(rows)))
     session = next(iter(capture.summary().sessions))
     assert (session.data_messages, session.data_bytes) == (scenario.count, scenario.count * scenario.payload_bytes)
@@ -207,6 +207,6 @@ def test_a_handshake_agrees_on_what_the_records_are(security: str, tmp_path: Pat
     assert version == security.partition("-")[0].replace("tls", "TLS ").replace("dTLS", "DTLS")
     assert ("CCM_8" in suite, "CHACHA20" in suite) == ("ccm8" in security, "chacha20" in security)
     rows = pa.table(capture.messages).to_pylist()
-    assert list(judge(iter(rows), [])) == []
+    assert list(judge(lambda: rows, [])) == []
     kind = 26 if security.startswith("dtls") else 24
     assert sum(row["plaintext_bytes"] == kind for row in rows if row["kind"] == "Application Data") >= 9

@@ -103,6 +103,7 @@ def test_a_frame_that_the_link_layer_sends_again_is_no_message(tmp_path: Path) -
     session = pa.table(capture.sessions).to_pylist()[0]
 
     assert [(row["frames"], row["is_retransmission"], row["is_data"]) for row in rows] == [([1], False, True), ([4], True, False)]
+    assert [(each.frame, each.explanation is None) for each in crosscheck.differences(capture)] == [(2, False), (3, False), (5, False)]
     assert (session["link_retransmissions"], session["captured_twice"], session["retransmissions"], session["control_frames"]) == (
         3,
         0,

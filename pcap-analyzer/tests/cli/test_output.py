@@ -311,6 +311,8 @@ def test_a_session_that_is_not_there_has_no_rows(command: str, tmp_path: Path) -
     check_one_line(run(command, SAMPLE, "--session", "1", "--session", "99", "-O", tmp_path / "x.csv"), 2, "no session 99")
     check_one_line(run(command, SAMPLE, "--session", "-1"), 2, "-1 is not in the range")
     assert list(tmp_path.iterdir()) == []
+    piped = through_shell(f'cat "{SAMPLE}" | "$@"', command, "-", "--session", "99")
+    check_one_line(piped, 2, "no session 99 in the capture (there are 2: 0 to 1)")
     there = run(command, SAMPLE, "--session", "1")
     assert (there.returncode, there.stderr) == (0, b"")
 

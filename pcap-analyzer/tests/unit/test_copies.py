@@ -16,6 +16,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 import pcapstat
+from pcapstat import crosscheck
 
 US = 1e-6
 
@@ -79,6 +80,20 @@ def test_copies_behind_a_burst_are_no_messages(tmp_path: Path, count: int, step_
     row = session(capture)
     assert (row["captured_twice"], row["retransmissions"]) == (removed_by_editcap(capture), 0) == (count, 0)
     assert data_messages(capture) == 1 + count
+
+
+def test_crosscheck_explains_what_tshark_shows_in_copies(tmp_path: Path) -> None:
+    """A message in each of the copies that `editcap -d` removes is tshark's, and none of the core's; what was not shown before is none."""
+    timed = [(number * 0.1, frame) for number, frame in enumerate(notifications())]
+    capture = written(tmp_path / "copies.pcap", [copy for time_s, frame in timed for copy in ((time_s, frame), (time_s + 5 * US, frame))])
+
+    found = list(crosscheck.differences(pcapstat.open(capture)))
+    assert [(each.frame, each.tshark, each.pcapstat) for each in found] == [(2 * number + 2, "1", "0") for number in range(6)]
+    assert len(found) == removed_by_editcap(capture)
+    assert all("captured-twice" in str(each.explanation) for each in found)
+
+    copies = crosscheck.Copies([{"note": "captured-twice", "frame_first": 2, "frame_last": 12}])
+    assert copies.reason("coap", [{"frame": 2, "message_id": 1}], []) is None
 
 
 def test_copies_of_segments_are_not_sent_again(tmp_path: Path) -> None:

@@ -68,6 +68,12 @@ def test_other_text_has_every_value_too(sql: str, expected: str, form: str) -> N
     assert expected == "null" or len(told.split()) > 1
 
 
+def test_a_page_breaks_no_name() -> None:
+    """CSS Text 3 §3: no line is broken within a cell, and what is wider than the window scrolls."""
+    assert "td,th{" in (told := written(asked("'a-b'"), "html"))
+    assert "white-space:nowrap}" in told[told.index("td,th{") : told.index("</style>")]
+
+
 @pytest.mark.parametrize("value", [{}, [], [[]], {"a": []}, {"a": {"b": [1, "é", None, True, 1.5]}, "c": [{}, {"d": "\x00\u2028\ud800"}]}])
 def test_json_is_laid_out_as_pythons_is(value: object) -> None:
     """On one line, and indented."""

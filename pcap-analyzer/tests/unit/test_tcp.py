@@ -319,6 +319,55 @@ def test_the_end_of_a_connection_tells_what_is_missing_before_it(tmp_path: Path)
         assert session.control_frames == 6
 
 
+@pytest.mark.parametrize(
+    "ends", [[(0, "R")], [(0, "RA")], [(1, "A")], [(1, "RA")], [(1, "A"), (0, "FA")], [(1, "A"), (0, "R")]], ids=lambda ends: str(ends)
+)
+@pytest.mark.parametrize("kept", [0, 20, 49])
+def test_what_the_peer_acknowledged_or_a_reset_is_behind_is_lost_where_it_is_not_there(
+    ends: list[tuple[int, str]], kept: int, tmp_path: Path
+) -> None:
+    """A RST has the number of the next byte (RFC 9293 §3.5.2, §3.10.4), an acknowledgement that of the next one awaited (§3.4)."""
+    last = publish(1, b"x" * 40)
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    if kept:
+        connection.send(1.0, 0, last[:kept])
+    connection.lose(0, last[kept:])
+    for number, (side, flags) in enumerate(ends):
+        connection.send(1.1 + number / 10, side, flags=flags)
+    capture = connection.write(tmp_path / "ends.pcap")
+
+    assert len(last) == 49
+    [session] = pa.table(pcapstat.open(capture).sessions).to_pylist()
+    assert (session["lost_bytes"], session["tcp_out_of_order"], session["tcp_retransmissions"]) == (len(last) - kept, 0, 0)
+    if ends[0][0] == 1:
+        assert bool(tshark(capture, "tcp.analysis.ack_lost_segment", "frame.number")) == (kept < len(last))
+
+
+def test_an_acknowledgement_that_was_captured_before_its_data_tells_of_no_loss(tmp_path: Path) -> None:
+    """The capture mixed up frames of two directions: all is there, nothing came out of order, and what has no time to its ACK has none."""
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    for number in range(1, 4):
+        connection.send(number, 0, publish(number, b"one"))
+        connection.send(number + 0.0001, 1, puback(number))
+        if number == 2:
+            connection.packets[-2:] = connection.packets[:-3:-1]
+            connection.send(2.5, 1, flags="A")
+    connection.send(3.5, 0, flags="A")
+    capture = connection.write(tmp_path / "mixed.pcap")
+
+    opened = pcapstat.open(capture)
+    [session] = pa.table(opened.sessions).to_pylist()
+    assert (session["lost_bytes"], session["tcp_out_of_order"], session["tcp_retransmissions"]) == (0, 0, 0)
+    assert sorted(row[1] for row in messages(capture, "kind", "message_id") if row[0] == "PUBLISH") == [1, 2, 3]
+    [acknowledged] = [timing for timing in pa.table(opened.table("timings")).to_pylist() if timing["timing"] == "tcp_ack"]
+    # of CONNECT, CONNACK, three PUBACKs, and of two publications: that of the second one has no end at 2.5 s
+    assert acknowledged["count"] == 7
+
+
 def test_text_behind_a_gap_is_no_control_packet(tmp_path: Path) -> None:
     """The first segment of a JSON text is missing: words of the rest look like packets, but not like packets of MQTT 3.1.1."""
     text = (b'{"sensor":"attic-by-window","battery":88,"temp":21.5,"probe":"number 7"},' * 60)[:4000]

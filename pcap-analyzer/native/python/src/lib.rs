@@ -435,6 +435,12 @@ impl ArrowStream {
         self.end.lock().is_ok_and(|end| end.has_notes)
     }
 
+    /// How many sessions the pass found; complete once the stream has ended.
+    #[getter]
+    fn sessions(&self) -> u32 {
+        self.end.lock().map_or(0, |end| end.sessions)
+    }
+
     /// What ended the stream early, where anything did; a `NativeError` that is not raised.
     #[getter]
     fn failure(&self, py: Python<'_>) -> Option<PyErr> {

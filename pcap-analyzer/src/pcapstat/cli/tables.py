@@ -8,13 +8,11 @@ from typing import Any
 
 import click
 
-from pcapstat import Capture
 from pcapstat.capture import Table, stopping
 from pcapstat.cli.options import Command, capture_options, check_sessions, chosen_format, leave, opened, output_options, session_option
 from pcapstat.cli.output import destination
 from pcapstat.cli.progress import shown
 from pcapstat.schema import tables
-from pcapstat.spool import is_read_once
 
 FILLING = {
     "payload": click.option("--show-payload", is_flag=True, help="Fill the column payload."),
@@ -30,33 +28,18 @@ class Stream:
         """Begin the pass."""
         self.source = table.stream(wants_notes)
         self.sessions = sessions
-        self.has_rows = set[int]()
-        """Those of the wanted sessions that a row was of."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's C stream, filtered where sessions were chosen."""
         if not self.sessions:
             return self.source.__arrow_c_stream__(requested_schema)
         import pyarrow as pa
-
-        reader = pa.RecordBatchReader.from_stream(self.source)
-        batches = map(self.chosen, reader)
-        return pa.RecordBatchReader.from_batches(reader.schema, batches).__arrow_c_stream__(requested_schema)
-
-    def chosen(self, batch: Any) -> Any:
-        """Return a batch's rows of the wanted sessions, and take note of these."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        rows = batch.filter(pc.is_in(batch.column("session"), pa.array(self.sessions, batch.column("session").type)))
-        self.has_rows.update(pc.unique(rows.column("session")).to_pylist())
-        return rows
-
-    def check_sessions(self, capture: Capture) -> None:
-        """Refuse wanted sessions that the capture does not have, where it can be read again: one that it has may have no row."""
-        if self.has_rows.issuperset(self.sessions) or any(map(is_read_once, capture.paths)):
-            return
-        check_sessions(len(capture.sums()), self.sessions)
+        reader = pa.RecordBatchReader.from_stream(self.source)
+        wanted = pa.array(self.sessions, reader.schema.field("session").type)
+        batches = (batch.filter(pc.is_in(batch.column("session"), wanted)) for batch in reader)
+        return pa.RecordBatchReader.from_batches(reader.schema, batches).__arrow_c_stream__(requested_schema)
 
 
 def make(name: str, about: str) -> click.Command:
@@ -86,7 +69,8 @@ def make(name: str, about: str) -> click.Command:
         stream = Stream(capture.table(name), sessions, is_strict)
         with shown(capture), destination(output) as file, stopping(stream.source):
             FORMATS[chosen_format(form, output)](stream, file, chosen)
-            stream.check_sessions(capture)
+            # one that the capture has may have no row
+            check_sessions(stream.source.sessions, sessions)
         return leave(stream.source.damage, is_strict and stream.source.has_notes)
 
     return command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import IO, Any
@@ -9,6 +10,7 @@ from typing import IO, Any
 import click
 
 from pcapstat import __version__, errors
+from pcapstat.capture import Table
 from pcapstat.cli.options import FORMAT_NAMES, capture_options, chosen_format, named, writing
 from pcapstat.cli.output import destination
 from pcapstat.cli.several import Several
@@ -83,15 +85,15 @@ def judged(paths: list[str], several: Several, seen: set[str], lists_sizes: bool
 
     for path in paths:
         with several.opened(path) as capture:
-            messages = noting(capture.messages.rows(), seen)
-            found: Iterable[Any] = sizes(messages) if lists_sizes else judge(messages, capture.notes.rows())
+            messages = functools.partial(noting, capture.messages, seen)
+            found: Iterable[Any] = sizes(messages()) if lists_sizes else judge(messages, capture.notes.rows())
             for row in found:
                 yield asdict(row) | {"file": path}
 
 
-def noting(messages: Iterator[dict[str, Any]], seen: set[str]) -> Iterator[dict[str, Any]]:
+def noting(messages: Table, seen: set[str]) -> Iterator[dict[str, Any]]:
     """Return messages as they are, and take note of their protocols."""
-    for message in messages:
+    for message in messages.rows():
         seen.add(message["protocol"])
         yield message
 

@@ -117,7 +117,9 @@ def html(table: Any, file: IO[bytes], columns: list[str]) -> None:
 
     stream = reader(table, columns)
     heads = [shown(name) for name in stream.schema.names]
-    style = "body{font:14px sans-serif}table{border-collapse:collapse}td,th{border:1px solid #999;padding:2px 6px;text-align:left}"
+    # where the table is wider than the window it scrolls: wrapped, names would break at their hyphens
+    cells = "td,th{border:1px solid #999;padding:2px 6px;text-align:left;white-space:nowrap}"
+    style = f"body{{font:14px sans-serif}}table{{border-collapse:collapse}}{cells}"
     write(file, f'<!doctype html><html lang="en"><meta charset="utf-8"><title>pcapstat</title><style>{style}</style><table><thead><tr>')
     write(file, "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead><tbody>\n")
     for row in rows(stream, repeat(cell)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pcapstat.rules import coap, mqtt, records
@@ -19,8 +19,10 @@ RULES: tuple[Rule, ...] = (MALFORMED, *mqtt.RULES, *coap.RULES, *records.RULES)
 
 LACKING = {"gap", "unparsed", "fragment-missing"}
 """Notes of sessions that lack messages between others. That they do shows only behind the place, and in their own direction."""
-DOUBTFUL = {"dropped", "damaged", "time-backwards"}
-"""Notes of captures that lack frames of any session, or have them in another order than they went in."""
+DOUBTFUL = {"dropped", "damaged"}
+"""Notes of captures that lack frames of any session."""
+DISORDERED = "time-backwards"
+"""The note of captures that have frames in another order than they went in: which sessions that touches their messages tell."""
 
 
 def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
@@ -29,15 +31,38 @@ def tried(protocols: Iterable[str]) -> tuple[Rule, ...]:
     return (MALFORMED, *(rule for module in modules for rule in module.RULES))
 
 
-def judge(messages: Iterator[Message], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
-    """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged."""
-    told = [(note["note"], note["session"]) for note in notes]
-    cut = {session for note, session in told if note == "mid-stream"}
-    lacking = {session for note, session in told if note in LACKING}
-    is_doubtful = any(note in DOUBTFUL for note, _ in told)
+def sessions_by_note(notes: Iterable[dict[str, Any]]) -> dict[str, set[int]]:
+    """Return the sessions that each kind of note is about; none of them where it is about the capture."""
+    told: dict[str, set[int]] = {}
+    for note in notes:
+        told.setdefault(note["note"], set()).add(note["session"])
+    return told
+
+
+def disordered(messages: Iterable[Message]) -> set[int]:
+    """Return the sessions that have a message stamped before one that stands before it."""
+    latest_ns: dict[int, int] = {}
+    found = set[int]()
+    for message in messages:
+        session, time_ns = message["session"], message["time_ns"]
+        if time_ns < latest_ns.get(session, time_ns):
+            found.add(session)
+        else:
+            latest_ns[session] = time_ns
+    return found
+
+
+def judge(messages: Callable[[], Iterable[Message]], notes: Iterable[dict[str, Any]]) -> Iterator[Violation]:
+    """Judge messages in their order, rows of the tables messages and notes: what a capture does not show is not judged.
+
+    `messages` is called once more where times go backwards: an answer may stand before what it answers.
+    """
+    told = sessions_by_note(notes)
+    cut, is_doubtful = told.get("mid-stream", set()), not DOUBTFUL.isdisjoint(told)
+    lacking = set[int]().union(*(told.get(note, ()) for note in LACKING), disordered(messages()) if DISORDERED in told else ())
     states: dict[tuple[int, str], Any] = {}
     memories = {protocol: module.remember() for protocol, module in PROTOCOLS.items()}
-    for message in messages:
+    for message in messages():
         session, protocol = message["session"], message["protocol"]
         if message["malformed"]:
             yield violation(MALFORMED, message, message["malformed"])

@@ -74,6 +74,11 @@ impl Books {
         }
     }
 
+    /// How many sessions began.
+    pub const fn begun(&self) -> u32 {
+        self.begun
+    }
+
     /// The sums, when all is put down.
     pub fn close(self) -> (Ledger, Kinds) {
         (self.ledger.unwrap_or_else(|| Ledger::new(self.part)), self.kinds)

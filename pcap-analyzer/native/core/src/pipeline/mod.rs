@@ -124,6 +124,8 @@ impl Sink for NoRows {
 pub struct Outcome {
     /// The inputs.
     pub files: Vec<FileInfo>,
+    /// How many sessions there are, whether they were added up or not.
+    pub begun: u32,
     /// Sums by session.
     pub sessions: Sessions,
     /// What could not be seen.
@@ -251,6 +253,7 @@ impl Outcome {
         let mut outcome = Self::default();
         let mut sums = Vec::new();
         for part in closed {
+            outcome.begun += part.begun;
             outcome.messages += part.messages;
             outcome.notes.absorb(part.notes);
             add_all(&mut outcome.others, part.others);

@@ -87,6 +87,8 @@ pub struct End {
     pub failure: Option<Error>,
     /// Whether it noted anything that the capture does not show.
     pub has_notes: bool,
+    /// How many sessions it found.
+    pub sessions: u32,
 }
 
 /// The end of a pass, known once the batches have ended.
@@ -141,6 +143,7 @@ fn finish(outcome: &Outcome, sink: &mut BatchSink, table: &str, told: &Ended) {
         sink.send(batch);
     }
     if let Ok(mut told) = told.lock() {
+        told.sessions = outcome.begun;
         told.has_notes = outcome.notes.rows().next().is_some();
         told.damage.extend(outcome.files.iter().filter_map(|file| file.damage.as_ref()).map(ToString::to_string));
     }

@@ -113,8 +113,8 @@ impl Partial {
         self.first.get_or_insert((piece.frame_first, piece.time_first_ns));
         let [first, last] = self.edges.unwrap_or([piece.frame_first, piece.frame]);
         // each file has its own numbers
-        let is_in_order = self.file != piece.file;
-        self.edges = Some(if is_in_order { [first, piece.frame] } else { [first.min(piece.frame_first), last.max(piece.frame)] });
+        let is_of_other_file = self.file != piece.file;
+        self.edges = Some(if is_of_other_file { [first, piece.frame] } else { [first.min(piece.frame_first), last.max(piece.frame)] });
         self.file = piece.file;
         span::add(&mut self.headers, &piece.share());
         let Some(earlier) = earlier else { return };

@@ -8,18 +8,20 @@ use std::collections::VecDeque;
 pub enum Delivery<'a> {
     /// New bytes, next in order. `bytes` may be shorter than the piece (snap length).
     Chunk(Piece<'a>, &'a [u8]),
-    /// Bytes that were delivered before: a retransmission.
-    Repeated(Piece<'a>),
+    /// Bytes that came before: a retransmission; and whether they are the first such bytes of their segment.
+    Repeated(Piece<'a>, bool),
     /// The last byte once more, by which a side asks whether the peer is still there (RFC 9293 §3.8.4).
     KeepAlive(Piece<'a>),
     /// So many bytes of the stream are not in the capture; the piece is the one behind them, which comes next.
     Gap(u64, Piece<'a>),
 }
 
-/// A segment that waits for the bytes before it.
+/// A segment, or a part of one, that waits for the bytes before it. No two hold the same byte.
 #[derive(Debug)]
 struct Held {
     sequence: u32,
+    /// Whether it is none: another packet told that the stream reaches up to here.
+    is_told: bool,
     origin: Origin,
     from: u32,
     to: u32,
@@ -30,6 +32,11 @@ impl Held {
     /// What it takes in memory.
     const fn room(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
+    }
+
+    /// Where it ends.
+    const fn end(&self) -> u32 {
+        self.sequence.wrapping_add(self.to - self.from)
     }
 }
 
@@ -63,17 +70,15 @@ impl Waiting {
         is_late && self.held.len() > self.with_hope + HELD_SEGMENTS || self.bytes > HELD_BYTES
     }
 
-    /// Whether all bytes from `sequence` to `end` are held; `at` is the first segment that begins behind `sequence`.
-    fn has(&self, at: usize, sequence: u32, end: u32) -> bool {
-        let mut reached = sequence;
-        for held in self.held.range(at.saturating_sub(1)..) {
-            if distance(held.sequence, reached) > 0 || distance(end, reached) <= 0 {
-                break;
-            }
-            let held_end = held.sequence.wrapping_add(held.to - held.from);
-            reached = if distance(held_end, reached) > 0 { held_end } else { reached };
-        }
-        distance(end, reached) <= 0
+    /// Whether segments are held from place `at` on.
+    fn has_segment(&self, at: usize) -> bool {
+        self.held.range(at..).any(|held| !held.is_told)
+    }
+
+    /// Holds what is not held yet, at its place.
+    fn put(&mut self, at: usize, held: Held) {
+        self.bytes += held.room();
+        self.held.insert(at, held);
     }
 
     /// Takes out the first segment, where it begins at `next` or before.
@@ -90,13 +95,11 @@ impl Waiting {
 
 /// What tells that the peer has got what is missing here.
 #[derive(Debug, Clone, Copy)]
-pub struct Acknowledged {
+pub struct Acknowledged<'a> {
     /// Up to where it has got all.
     pub acknowledgment: u32,
-    /// When it said so.
-    pub time_ns: i64,
-    /// Whether it said more: bytes that may answer those behind the hole.
-    pub has_payload: bool,
+    /// What said so.
+    pub origin: &'a Origin,
 }
 
 /// Segments held without a sign that the hole may still be filled, before it is taken for a loss of the capture.
@@ -136,6 +139,20 @@ impl Reassembly {
         self.waiting.is_some()
     }
 
+    /// Whether what comes next was told of before it came, as by its acknowledgement.
+    #[inline]
+    #[must_use]
+    pub fn is_told_of(&self) -> bool {
+        self.waiting.as_ref().and_then(|waiting| waiting.held.front()).is_some_and(|first| first.is_told)
+    }
+
+    /// Whether an acknowledgement is of bytes that have not come, or some have not: one more than they may be a FIN.
+    #[inline]
+    #[must_use]
+    pub const fn is_ahead(&self, acknowledgment: u32) -> bool {
+        self.is_started && distance(acknowledgment, self.next) > 1
+    }
+
     /// Whether a segment at `sequence` with `len` bytes would go on where the stream stands.
     #[inline]
     #[must_use]
@@ -161,26 +178,40 @@ impl Reassembly {
             self.is_started = true;
         }
         if distance(sequence, self.next) > 0 {
-            let (waiting, is_behind) = self.hold(sequence, piece, bytes);
+            let (waiting, is_behind) = self.hold(sequence, piece, bytes, deliver);
             if waiting.is_hopeless(piece.time_ns) {
                 self.give_up(deliver);
             }
             return is_behind;
         }
-        let fills = self.is_holding();
-        let is_new = distance(sequence.wrapping_add(piece.len()), self.next) > 0;
-        if fills {
-            self.fill(sequence, piece, bytes, deliver);
-        } else {
-            self.pass(sequence, piece, bytes, deliver);
+        let Some(waiting) = &self.waiting else {
+            self.pass(sequence, piece, bytes, &mut true, deliver);
+            return false;
+        };
+        let is_behind = distance(sequence.wrapping_add(piece.len()), self.next) > 0 && waiting.has_segment(0);
+        self.fill(sequence, piece, bytes, deliver);
+        is_behind
+    }
+
+    /// Another packet tells that the stream reaches up to `end`: the peer's acknowledgement, or the sender's RST, whose number is that of the next byte
+    /// (RFC 9293 §3.5.2, §3.10.4). What lies before it may still come: the capture may have mixed up frames. What is further away than a window is not
+    /// of this connection.
+    pub fn reaches(&mut self, end: u32, origin: &Origin) {
+        let ahead = distance(end, self.next);
+        let is_of_window = self.is_ahead(end) && ahead as usize <= HELD_BYTES;
+        let waiting = self.waiting.as_deref();
+        if !is_of_window || waiting.and_then(|waiting| waiting.held.back()).is_some_and(|last| distance(end, last.end()) <= 1) {
+            return;
         }
-        fills && is_new
+        let waiting = self.waiting.get_or_insert_default();
+        let held = Held { sequence: end, is_told: true, origin: *origin, from: 0, to: 0, bytes: Vec::new() };
+        waiting.put(waiting.held.len(), held);
     }
 
     /// Passes on a segment that begins before those that wait, and them: each byte with the segment that brought it first. What a sender sends again it may
     /// put together from several segments (RFC 9293 §3.8.1), some of which have arrived.
     fn fill(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
-        let (mut sequence, mut piece, mut bytes) = (sequence, piece, bytes);
+        let (mut sequence, mut piece, mut bytes, mut is_first) = (sequence, piece, bytes, true);
         while let Some(first) = self.waiting.as_ref().and_then(|waiting| waiting.held.front()).map(|held| held.sequence) {
             let ahead = first.wrapping_sub(sequence);
             if ahead >= piece.len() {
@@ -188,17 +219,18 @@ impl Reassembly {
             }
             let (before, behind) = piece.split(ahead);
             let (head, tail) = bytes.split_at(bytes.len().min(ahead as usize));
-            self.pass(sequence, before, head, deliver);
+            self.pass(sequence, before, head, &mut is_first, deliver);
             self.release(deliver);
             (sequence, piece, bytes) = (first, behind, tail);
         }
-        self.pass(sequence, piece, bytes, deliver);
+        self.pass(sequence, piece, bytes, &mut is_first, deliver);
         self.release(deliver);
     }
 
-    /// Passes on a segment that begins at or before the next byte.
+    /// Passes on a segment, or a part of one, that begins at or before the next byte. `is_first` tells whether none of the segment's bytes was passed on as
+    /// repeated yet.
     #[inline]
-    fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], deliver: &mut impl FnMut(Delivery<'_>)) {
+    fn pass(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8], is_first: &mut bool, deliver: &mut impl FnMut(Delivery<'_>)) {
         if piece.is_empty() {
             return;
         }
@@ -210,57 +242,84 @@ impl Reassembly {
         }
         let (repeated, new) = piece.split(old);
         let is_probe = old == 1 && (new.is_empty() || self.probe_end == Some(self.next));
-        deliver(if is_probe { Delivery::KeepAlive(repeated) } else { Delivery::Repeated(repeated) });
+        deliver(if is_probe { Delivery::KeepAlive(repeated) } else { Delivery::Repeated(repeated, std::mem::take(is_first)) });
         if !new.is_empty() {
             self.next = self.next.wrapping_add(new.len());
             deliver(Delivery::Chunk(new, bytes.get(old as usize..).unwrap_or(&[])));
         }
     }
 
-    /// Holds a segment that begins behind a hole. Returns also whether it fills a part of one: it has new bytes, and later ones are held already.
-    fn hold(&mut self, sequence: u32, piece: Piece<'_>, bytes: &[u8]) -> (&Waiting, bool) {
+    /// Holds what is new of a segment that begins behind a hole; the rest is repeated. Returns also whether it fills a part of a hole: it has new bytes, and
+    /// later segments are held already.
+    fn hold<'w>(
+        &'w mut self,
+        sequence: u32,
+        piece: Piece<'_>,
+        bytes: &[u8],
+        deliver: &mut impl FnMut(Delivery<'_>),
+    ) -> (&'w Waiting, bool) {
         let next = self.next;
-        let ahead = distance(sequence, next);
         let waiting = self.waiting.get_or_insert_default();
-        let at = waiting.held.partition_point(|held| distance(held.sequence, next) <= ahead);
-        let is_behind = at < waiting.held.len() && !waiting.has(at, sequence, sequence.wrapping_add(piece.len()));
-        let held = Held { sequence, origin: *piece.origin, from: piece.from(), to: piece.to(), bytes: bytes.to_vec() };
-        waiting.bytes += held.room();
-        waiting.held.insert(at, held);
-        (waiting, is_behind)
+        let ahead = distance(sequence, next);
+        let mut at = waiting.held.partition_point(|held| distance(held.end(), next) <= ahead);
+        let (mut sequence, mut piece, mut bytes, mut is_first, mut is_behind) = (sequence, piece, bytes, true, false);
+        loop {
+            let until = waiting.held.get(at).map(|held| (distance(held.sequence, sequence), held.end()));
+            let is_held = until.is_some_and(|(ahead, _)| ahead <= 0);
+            let len = until.map_or(u32::MAX, |(ahead, end)| if is_held { end.wrapping_sub(sequence) } else { ahead.cast_unsigned() });
+            let (part, rest) = piece.split(len);
+            let (head, tail) = bytes.split_at(bytes.len().min(part.len() as usize));
+            if is_held && !part.is_empty() {
+                deliver(Delivery::Repeated(part, std::mem::take(&mut is_first)));
+            } else if !is_held {
+                is_behind |= waiting.has_segment(at);
+                let (from, to) = (part.from(), part.to());
+                waiting.put(at, Held { sequence, is_told: false, origin: *part.origin, from, to, bytes: head.to_vec() });
+            }
+            if rest.is_empty() {
+                return (waiting, is_behind);
+            }
+            (at, sequence, piece, bytes) = (at + 1, sequence.wrapping_add(part.len()), rest, tail);
+        }
     }
 
     /// Delivers the held segments that are now in order.
     fn release(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
         while let Some(held) = self.waiting.as_mut().and_then(|waiting| waiting.pop(self.next)) {
             self.waiting.take_if(|waiting| waiting.held.is_empty());
-            let Held { sequence, origin, from, to, bytes } = &held;
-            self.pass(*sequence, origin.piece(*from, *to), bytes, deliver);
+            let Held { sequence, origin, from, to, bytes, .. } = &held;
+            self.pass(*sequence, origin.piece(*from, *to), bytes, &mut true, deliver);
         }
     }
 
     /// The peer acknowledges bytes behind a hole: it was filled there, so the capture lacks it. Where it says no more than that, and says it at once, the
     /// capture may have mixed up frames, and the hole be filled here too.
-    pub fn peer_acknowledges(&mut self, peer: &Acknowledged, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(waiting) = &mut self.waiting else { return };
-        let Some(first) = waiting.held.front() else { return };
-        if distance(peer.acknowledgment, first.sequence) < 0 {
-            waiting.with_hope = waiting.held.len();
-            return;
+    pub fn peer_acknowledges(&mut self, peer: &Acknowledged<'_>, deliver: &mut impl FnMut(Delivery<'_>)) {
+        if let Some(waiting) = &mut self.waiting {
+            let Some(first) = waiting.held.front() else { return };
+            if distance(peer.acknowledgment, first.sequence) < 0 {
+                waiting.with_hope = waiting.held.len();
+            } else {
+                waiting.acknowledged += 1;
+                let is_late = peer.origin.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
+                // bytes of the peer's may answer those behind the hole
+                let is_answer = peer.origin.payload_bytes > 0 && !first.is_told;
+                if is_answer || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS {
+                    self.give_up(deliver);
+                }
+            }
         }
-        waiting.acknowledged += 1;
-        let is_late = peer.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
-        if peer.has_payload || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS {
-            self.give_up(deliver);
-        }
+        self.reaches(peer.acknowledgment, peer.origin);
     }
 
-    /// Takes the first hole for a loss: reports the gap and goes on behind it.
+    /// Takes the first hole for a loss: reports the gap and goes on behind it. Where only an acknowledgement tells of it, one byte may be the FIN's number.
     pub fn give_up(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
         let Some(first) = self.waiting.as_ref().and_then(|waiting| waiting.held.front()) else { return };
         let missing = first.sequence.wrapping_sub(self.next);
         self.next = first.sequence;
-        deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));
+        if missing > 1 || !first.is_told {
+            deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));
+        }
         self.release(deliver);
     }
 
@@ -291,7 +350,7 @@ mod tests {
                 assert_eq!(piece.len() as usize, chunk.len());
                 bytes.extend_from_slice(chunk);
             }
-            Delivery::Repeated(piece) | Delivery::KeepAlive(piece) => repeated += u64::from(piece.len()),
+            Delivery::Repeated(piece, _) | Delivery::KeepAlive(piece) => repeated += u64::from(piece.len()),
             Delivery::Gap(gap, _) => missing += gap,
         };
         for (number, (offset, payload)) in segments.iter().enumerate() {
@@ -332,7 +391,7 @@ mod tests {
         let (mut new, mut repeated) = (Vec::new(), Vec::new());
         let mut deliver = |delivery: Delivery<'_>| match delivery {
             Delivery::Chunk(piece, bytes) => new.push((piece.frame, bytes.to_vec())),
-            Delivery::Repeated(piece) => repeated.push((piece.frame, piece.from(), piece.to())),
+            Delivery::Repeated(piece, is_first) => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
             other => panic!("{other:?}"),
         };
         for (frame, offset, bytes) in [(1, 2, b"cd".as_slice()), (2, 4, b"ef"), (3, 0, b"abcdef")] {
@@ -340,7 +399,7 @@ mod tests {
         }
 
         assert_eq!(vec![(3, b"ab".to_vec()), (1, b"cd".to_vec()), (2, b"ef".to_vec())], new);
-        assert_eq!(vec![(3, 2, 6)], repeated);
+        assert_eq!(vec![(3, 2, 6, true)], repeated);
     }
 
     /// Segments of 100 bytes, so many ms apart, the first of which comes behind `count` others; the peer may ask for it. Returns how many bytes were missing.
@@ -354,7 +413,8 @@ mod tests {
             let origin = Origin { time_ns, ..origin(number.into(), 100) };
             stream.segment(number * 100, origin.whole(), &[0; 100], &mut deliver);
             if asks {
-                stream.peer_acknowledges(&Acknowledged { acknowledgment: 0, time_ns, has_payload: false }, &mut deliver);
+                stream
+                    .peer_acknowledges(&Acknowledged { acknowledgment: 0, origin: &Origin { time_ns, ..Origin::default() } }, &mut deliver);
             }
         }
         stream.finish(&mut deliver);
@@ -373,6 +433,52 @@ mod tests {
         assert_eq!((b"abc".to_vec(), 0, 3), run(7, &[(0, b"abc"), (6, b"")]));
         assert_eq!((b"abcdef".to_vec(), 0, 0), run(7, &[(0, b"abc"), (6, b""), (3, b"def"), (6, b"")]));
         assert_eq!((b"abc".to_vec(), 0, 0), run(7, &[(0, b"abc"), (3, b""), (4, b"")]));
+    }
+
+    /// While the first byte is missing a segment comes again that covers two others and the hole between them: two runs of it are repeated, of one segment.
+    #[test]
+    fn a_segment_over_several_holes_is_one_segment_sent_again() {
+        let mut stream = Reassembly::default();
+        stream.open(u32::MAX);
+        let (mut new, mut repeated) = (Vec::new(), Vec::new());
+        let mut deliver = |delivery: Delivery<'_>| match delivery {
+            Delivery::Chunk(piece, bytes) => new.push((piece.frame, bytes.to_vec())),
+            Delivery::Repeated(piece, is_first) => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
+            other => panic!("{other:?}"),
+        };
+        for (frame, offset, bytes) in [(1, 1, b"b".as_slice()), (2, 3, b"d"), (3, 1, b"bcde"), (4, 0, b"a")] {
+            stream.segment(offset, origin(frame, bytes.len()).whole(), bytes, &mut deliver);
+        }
+
+        assert_eq!([(4, b"a"), (1, b"b"), (3, b"c"), (2, b"d"), (3, b"e")].map(|(frame, byte)| (frame, byte.to_vec())).to_vec(), new);
+        assert_eq!(vec![(3, 0, 1, true), (3, 2, 3, false)], repeated);
+    }
+
+    /// Up to `end` the peer has got all, or the sender sent all; then segments come. Returns the bytes missing, and whether one came out of order.
+    fn told(end: u32, segments: &[(u32, &[u8])]) -> (u64, bool) {
+        let mut stream = Reassembly::default();
+        stream.open(u32::MAX);
+        let (mut missing, mut is_behind) = (0, false);
+        let mut deliver = |delivery: Delivery<'_>| missing += if let Delivery::Gap(gap, _) = delivery { gap } else { 0 };
+        stream.reaches(end, &Origin::default());
+        for (offset, bytes) in segments {
+            is_behind |= stream.segment(*offset, origin(1, bytes.len()).whole(), bytes, &mut deliver);
+        }
+        stream.finish(&mut deliver);
+        (missing, is_behind)
+    }
+
+    #[test]
+    fn what_is_acknowledged_and_does_not_come_is_missing() {
+        assert_eq!((6, false), told(6, &[]));
+        assert_eq!((4, false), told(6, &[(0, b"ab")]));
+        assert_eq!((0, false), told(6, &[(0, b"ab"), (2, b"cdef")]));
+        assert_eq!((3, false), told(6, &[(3, b"defgh")]));
+        // the last number is a FIN's, which may not be there
+        assert_eq!((0, false), told(6, &[(0, b"abcde"), (5, b"")]));
+        assert_eq!((0, false), told(6, &[(0, b"abcde")]));
+        // that is no acknowledgement of this connection's
+        assert_eq!((0, false), told(1 << 25, &[(0, b"ab")]));
     }
 
     #[test]

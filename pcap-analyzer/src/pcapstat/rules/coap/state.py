@@ -119,6 +119,8 @@ class State:
     probes: dict[str, Probe] = field(default_factory=dict)
     tokens: dict[str, set[str]] = field(default_factory=lambda: {"c2s": set(), "s2c": set()})
     """By the requester's direction: the tokens of all requests."""
+    requests: dict[tuple[str, str], Sent] = field(default_factory=dict)
+    """By the requester's direction and token: requests that no response has answered; of several with a token the last one."""
     observed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By token: the last notification's Observe value and time."""
     formats: dict[str, int | None] = field(default_factory=dict)
@@ -128,7 +130,7 @@ class State:
     reset_ns: dict[str, int] = field(default_factory=dict)
     """By token: when the client rejected a notification."""
     served: dict[tuple[str, tuple[str | None, str | None]], tuple[int, int]] = field(default_factory=dict)
-    """By the requester's direction, path and query: where the last block of a piggybacked response ended, and its size."""
+    """By the requester's direction, path and query: where the last block of a response ended, and its size."""
     pings: dict[str, list[str]] = field(default_factory=lambda: {"c2s": [], "s2c": []})
     """By direction: tokens of Ping messages over TCP that wait for Pong."""
     aborted: set[str] = field(default_factory=set)
@@ -200,6 +202,7 @@ class State:
     def sweep(self, now_ns: int) -> None:
         """Forget messages whose Message IDs have long been free, so that memory is that of the last minutes."""
         self.sent = {key: sent for key, sent in self.sent.items() if now_ns - sent.times_ns[-1] < KEPT_NS}
+        self.requests = {key: sent for key, sent in self.requests.items() if now_ns - sent.times_ns[-1] < KEPT_NS}
         self.sweep_at = max(SWEEP_LEAST, 2 * len(self.sent))
 
     def take_answer(self, message: Message) -> None:
@@ -210,11 +213,16 @@ class State:
             return
         answered.is_answered = True
         answered.has_empty_answer |= message["kind"] == "ACK" and message["code"] == 0
-        block = asked_block(message) if is_success(message) and message["block2_more"] else None
-        if block is not None:
-            self.served[other(message["direction"]), answered.subject] = (sum(block), block[1])
+        if is_response(message):
+            self.serve(message, answered)
         if answered.is_notification and message["kind"] == "RST":
             self.reset_ns[answered.token] = message["time_ns"]
+
+    def serve(self, message: Message, request: Sent) -> None:
+        """Follow the blocks of responses."""
+        block = asked_block(message) if is_success(message) and message["block2_more"] else None
+        if block is not None:
+            self.served[other(message["direction"]), request.subject] = (sum(block), block[1])
 
     def take_signal(self, message: Message) -> None:
         """Follow signaling messages (RFC 8323 §5)."""
@@ -230,6 +238,8 @@ class State:
         """Follow a request: its token, and what it registers."""
         token = message["token"] or ""
         self.tokens[message["direction"]].add(token)
+        if token and message["kind"] in {"CON", "NON"} and not message["is_retransmission"]:
+            self.requests[message["direction"], token] = self.sent[message["direction"], message["message_id"]]
         if message["observe"] == 0 and not message["is_retransmission"]:
             self.observed.pop(token, None)
             self.formats.pop(token, None)
@@ -242,6 +252,9 @@ class State:
         requester = self.outstanding[other(message["direction"])]
         for message_id in list(requester.asking.get(token, ())):
             requester.end(message_id)
+        request = self.requests.pop((other(message["direction"]), token), None)
+        if request is not None and message["kind"] != "ACK":
+            self.serve(message, request)
         if not is_notification(message):
             return
         if message["kind"] == "CON" or token not in self.confirmed_ns:

@@ -107,15 +107,20 @@ def asked_block_has_no_more(message: Message, _: State) -> str | None:
 
 
 def request_of(message: Message, state: State) -> Sent | None:
-    """Return the request that a piggybacked response of class 2 answers."""
-    request = state.sent.get((other(message["direction"]), message["message_id"])) if message["kind"] == "ACK" else None
+    """Return the request that a response of class 2 answers: piggybacked by its Message ID, separate by its token, the first time."""
+    requester, token = other(message["direction"]), message["token"] or ""
+    if message["kind"] == "ACK":
+        request = state.sent.get((requester, message["message_id"]))
+    else:
+        is_judged = state.is_whole and not is_notification(message)
+        request = state.requests.get((requester, token)) if is_judged else None
     is_pair = request is not None and 0 < request.code < 32 and is_success(message) and not message["is_q_block"]
     return request if is_pair else None
 
 
 @rule("RFC7959-2.4-offset", "RFC 7959 §2.4", "error", "the block of a response is the one that was asked for")
 def block_is_the_asked_one(message: Message, state: State) -> str | None:
-    """Judge where the block of a piggybacked response begins: sizes may differ."""
+    """Judge where the block of a response begins: sizes may differ."""
     request, answer = request_of(message, state), asked_block(message)
     if request is None or answer is None:
         return None
@@ -125,7 +130,7 @@ def block_is_the_asked_one(message: Message, state: State) -> str | None:
 
 @rule("RFC7959-2.4-size", "RFC 7959 §2.4", "error", "the block of a response is not larger than was asked for")
 def block_is_not_larger(message: Message, state: State) -> str | None:
-    """Judge the block size of a piggybacked response."""
+    """Judge the block size of a response."""
     request, answer = request_of(message, state), asked_block(message)
     if request is None or request.block2 is None or answer is None or answer[1] <= request.block2[1]:
         return None
@@ -134,7 +139,7 @@ def block_is_not_larger(message: Message, state: State) -> str | None:
 
 @rule("RFC7959-2.3-echo", "RFC 7959 §2.3", "error", "Block1 in a response has the number of the request's")
 def block_number_is_echoed(message: Message, state: State) -> str | None:
-    """Judge Block1 of a piggybacked response."""
+    """Judge Block1 of a response."""
     request, number = request_of(message, state), message["block1_num"]
     if request is None or number is None or number == request.block1_num:
         return None

@@ -150,7 +150,8 @@ class State:
         """Follow what waits for an answer, and the silence between packets."""
         kind = message["kind"]
         self.mine(message).last_ns = message["time_ns"]
-        if message["direction"] == CLIENT and self.successor_ns() is not None:
+        successor_ns = self.successor_ns() if message["direction"] == CLIENT else None
+        if successor_ns is not None and successor_ns <= message["time_ns"]:
             self.expect_late(message)
         if kind in {"PUBLISH", *ACKS}:
             self.publication(message)

@@ -4,6 +4,7 @@ mod ahead;
 mod inside;
 mod moves;
 mod stream;
+mod talk;
 
 pub use inside::Sealed;
 pub use stream::Ends;
@@ -19,10 +20,9 @@ use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
 use crate::protocols::{expected, is_server_port, Decoder, FoundBy, Pairing, Protocol};
-use crate::sessions::{add, without_message, Control, Kinds, Ledger, Session, Why};
+use crate::sessions::{add, without_message, Control, Kinds, Ledger, Why};
 use crate::share::Part;
-use crate::span::Piece;
-use crate::transport::{Acknowledged, Delivery, Seat};
+use crate::transport::{Acknowledged, Seat};
 use ahead::GROUP;
 use inside::Inside;
 use moves::ConnectionIds;
@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use stream::{wait, Known, Stream, TcpHalf};
+use talk::Talk;
 
 /// Bytes kept of a message that is not complete, where only sums are wanted.
 const KEEP_FOR_SUMS: usize = 1 << 16;
@@ -106,6 +107,8 @@ pub struct Back<'s> {
 
 /// What is known of a part of the sessions when the capture has ended.
 pub struct Closed {
+    /// How many sessions it has, whether they were added up or not.
+    pub begun: u32,
     /// Its sessions and their kinds of messages.
     pub sums: (Ledger, Kinds),
     /// Its notes.
@@ -301,13 +304,12 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         self.talk(packet, seat, at, |halves, talk| {
             if header.has(TcpHeader::ACK) {
-                talk.acknowledge(
-                    halves,
-                    &Acknowledged { acknowledgment: header.acknowledgment, time_ns: packet.time_ns, has_payload: has_bytes },
-                );
+                talk.acknowledge(halves, &Acknowledged { acknowledgment: header.acknowledgment, origin: packet });
             }
             if has_bytes || tells_end {
                 talk.segment(halves, sequence, packet, bytes);
+            } else if header.has(TcpHeader::RST) {
+                talk.reset(halves, sequence, packet);
             }
         });
         self.open_sealed(packet, place, at);
@@ -440,6 +442,7 @@ impl<'s> Back<'s> {
         self.link(u64::MAX);
         free_later((self.streams, self.conversations, self.rooms.exchanges));
         Closed {
+            begun: self.rooms.books.begun(),
             sums: self.rooms.books.close(),
             notes: self.rooms.notes,
             messages: self.rooms.messages,
@@ -511,83 +514,4 @@ fn cutter<'a>(
     message.wants_text = options.wants_text_of(desk.session);
     let (wants_frames, earlier_frames) = (options.wants_messages_of(desk.session), desk.earlier_frames);
     Cutter { decoder, message, from, now, is_behind_gap: false, keep_bytes, wants_frames, earlier_frames }
-}
-
-/// A conversation in the act of taking bytes of a packet.
-struct Talk<'a, 's> {
-    desk: Desk<'a, 's>,
-    cutter: Cutter<'a>,
-    halves: &'a mut [Half; 2],
-}
-
-impl Talk<'_, '_> {
-    /// Bytes of the sender's direction.
-    #[inline]
-    fn segment(&mut self, tcp: &mut [TcpHalf; 2], sequence: u32, packet: &Packet, bytes: &[u8]) {
-        let at = self.cutter.from.index();
-        let (Some(tcp), Some(half)) = (tcp.get_mut(at), self.halves.get_mut(at)) else { return };
-        let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        let is_behind = tcp.reassembly.segment(sequence, packet.whole(), bytes, &mut |delivery| deliver(delivery, half, cutter, desk));
-        if is_behind {
-            desk.rooms.books.of(desk.session).into_iter().for_each(Session::out_of_order);
-        }
-    }
-
-    /// An acknowledgement tells that the peer's missing segments did arrive there.
-    #[inline]
-    fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], acknowledged: &Acknowledged) {
-        let peer = self.cutter.from.peer();
-        let (Some(tcp), Some(half)) = (tcp.get_mut(peer.index()), self.halves.get_mut(peer.index())) else { return };
-        if !tcp.reassembly.is_holding() {
-            return;
-        }
-        let from = std::mem::replace(&mut self.cutter.from, peer);
-        let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        let now = cutter.now;
-        tcp.reassembly.peer_acknowledges(acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
-        (cutter.now, cutter.is_behind_gap) = (now, false);
-        self.cutter.from = from;
-    }
-
-    /// The end of the sender's direction.
-    fn finish(&mut self, tcp: &mut [TcpHalf; 2]) {
-        let from = self.cutter.from;
-        let (Some(tcp), Some(half)) = (tcp.get_mut(from.index()), self.halves.get_mut(from.index())) else { return };
-        let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        tcp.reassembly.finish(&mut |delivery| deliver(delivery, half, cutter, desk));
-        half.finish(from, desk);
-    }
-}
-
-/// Passes on what came in order.
-#[inline]
-fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, desk: &mut Desk<'_, '_>) {
-    match delivery {
-        Delivery::Chunk(piece, bytes) => {
-            if cutter.is_behind_gap && piece.time_ns > cutter.now.1 {
-                cutter.now = (piece.frame, piece.time_ns);
-            }
-            half.chunk(cutter, piece, bytes, desk);
-        }
-        Delivery::Gap(missing, behind) => {
-            (cutter.now, cutter.is_behind_gap) = ((behind.frame, behind.time_ns), true);
-            half.gap(cutter, missing, desk);
-        }
-        Delivery::Repeated(piece) => pass(piece, Why::Retransmission, cutter.from, desk),
-        Delivery::KeepAlive(piece) => pass(piece, Why::Empty, cutter.from, desk),
-    }
-}
-
-/// Counts bytes that are no new ones.
-#[cold]
-fn pass(piece: Piece<'_>, why: Why, from: Side, desk: &mut Desk<'_, '_>) {
-    let earlier = if piece.frame_first == piece.frame { 0 } else { desk.earlier_frames.len() as u32 };
-    let control = Control {
-        parts: without_message(&piece.share(), piece.len()),
-        frames: if piece.is_whole() { 1 + earlier } else { 0 },
-        frame: piece.frame,
-        time_ns: piece.time_ns,
-        why,
-    };
-    desk.rooms.books.of(desk.session).into_iter().for_each(|session| session.control(from, &control));
 }

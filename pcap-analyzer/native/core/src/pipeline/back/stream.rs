@@ -120,15 +120,15 @@ impl Earlier {
 
 /// Counts what a reassembly passes on before the session. Returns whether these are bytes that go by undecoded.
 pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
-    if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece) | Delivery::KeepAlive(piece) = delivery {
+    if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece, _) | Delivery::KeepAlive(piece) = delivery {
         add(&mut before.parts, &without_message(&piece.share(), piece.len()));
         before.frames += u64::from(piece.to() == piece.payload_bytes);
     }
     if let Delivery::Chunk(piece, _) = delivery {
         before.unparsed_bytes += u64::from(piece.len());
     }
-    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_)));
-    !matches!(delivery, Delivery::Repeated(_) | Delivery::KeepAlive(_))
+    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_, true)));
+    !matches!(delivery, Delivery::Repeated(..) | Delivery::KeepAlive(_))
 }
 
 /// Who talks in a stream.
@@ -381,7 +381,8 @@ impl Stream {
         if packet.payload_bytes == 1 && peers.is_window_closed && mine.reassembly.is_next(header.sequence) {
             mine.reassembly.probe(header.sequence);
         }
-        if packet.payload_bytes > 0 && (mine.reassembly.is_next(header.sequence) || !mine.reassembly.is_started()) {
+        let goes_on = mine.reassembly.is_next(header.sequence) && !mine.reassembly.is_told_of();
+        if packet.payload_bytes > 0 && (goes_on || !mine.reassembly.is_started()) {
             mine.in_flight.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
         } else if packet.payload_bytes > 0 {
             mine.in_flight.clear();
