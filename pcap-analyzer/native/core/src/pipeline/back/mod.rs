@@ -220,7 +220,7 @@ impl<'s> Back<'s> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, arrival: &Arrival, bytes: &[u8]) {
         let Arrival { packet, seat, digest, order, .. } = arrival;
         self.rooms.exchanges.set_order(*order);
