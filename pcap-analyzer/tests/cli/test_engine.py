@@ -140,7 +140,7 @@ def test_keys_that_do_not_fit_leave_figures_and_a_note(bare: Path, tmp_path: Pat
     keys.write_text(content)
     told = summary("--keylog", keys, bare)
     assert data_messages(told) == 0
-    assert any(note == "encrypted" and "no secret that was given opens it" in text for note, text in notes(told))
+    assert any(note == "encrypted" and "tshark opens it with no secret that was given" in text for note, text in notes(told))
     assert all(session["overhead_bytes"] > 0 for session in told["sessions"])  # type: ignore[attr-defined]
 
 

@@ -101,8 +101,8 @@ def write_packed(schema: Any, batches: Iterable[Any], file: IO[bytes], options: 
 def packing(schema: Any, begun: list[Any]) -> dict[str, Any]:
     """Return the options by which Parquet packs such columns well, of which the first batches are known.
 
-    Numbers of 64 bits (times, frames), of which hardly two are the same, by their differences, also in lists; all else by dictionaries;
-    both with zstd. A table of messages takes a third of the bytes that dictionaries alone make of it. A column that begins without a value,
+    Numbers of 64 bits (times, frames), of which hardly two are the same, by their differences, also in lists; texts by dictionaries; other
+    numbers as they are, of which zstd makes less than of numbers in a dictionary; all with zstd. A column that begins without a value,
     as half of a message's do, is left to snappy: to set up zstd takes longer than the rest of its packing. A batch of a column is one page:
     to begin another one takes longer than to compress it. Of numbers, not of texts, a row group tells the least and the greatest, by which
     readers pass over it.
@@ -115,7 +115,7 @@ def packing(schema: Any, begun: list[Any]) -> dict[str, Any]:
     return {
         "compression": {path: "snappy" if is_empty else "zstd" for is_empty, path, _ in parts},
         "compression_level": {path: 1 for is_empty, path, _ in parts if not is_empty},
-        "use_dictionary": [path for _, path, _ in parts if path not in wide] or False,
+        "use_dictionary": [path for _, path, kind in parts if not pa.types.is_primitive(kind)] or False,
         "column_encoding": dict.fromkeys(wide, "DELTA_BINARY_PACKED"),
         "max_rows_per_page": BATCH_ROWS,
         "write_statistics": [field.name for field in schema if pa.types.is_primitive(field.type)],

@@ -225,7 +225,7 @@ impl Desk<'_, '_> {
         if facts.is_encrypted && !facts.is_handshake && message.opaque_bytes > 0 {
             let why = match self.rooms.options.tshark {
                 Some(_) if self.is_opened(message) => "opened, but it holds no protocol that is decoded",
-                Some(_) => "no secret that was given opens it",
+                Some(_) => "tshark opens it with no secret that was given",
                 None => "",
             };
             self.note(note::ENCRYPTED, frame, || why.to_owned());
