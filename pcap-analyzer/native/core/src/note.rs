@@ -1,6 +1,7 @@
 //! What the capture could not show, as rows: nothing is dropped or guessed without one of these.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A kind of note. The table [`NOTES`] says what each means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,8 +83,44 @@ pub struct Note {
     pub frame_last: u64,
     /// Occurrences.
     pub count: u64,
-    /// What the first occurrence adds to the kind's text (offset, field, section); empty as a rule.
-    pub detail: String,
+    /// What they add to the kind's text.
+    pub detail: Detail,
+}
+
+/// What occurrences add to the text of their kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detail {
+    /// What the first one is (offset, field, section); empty as a rule.
+    First(String),
+    /// How much all are together, and of what.
+    Sum(u64, &'static str),
+}
+
+impl Detail {
+    /// That of these and of others behind them.
+    fn and(self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Sum(mine, unit), Self::Sum(more, _)) => Self::Sum(mine + more, unit),
+            (first, _) => first,
+        }
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First(text) => f.write_str(text),
+            Self::Sum(amount, unit) => write!(f, "{amount} {unit}"),
+        }
+    }
+}
+
+impl Note {
+    /// One occurrence.
+    #[must_use]
+    pub const fn one(kind: NoteKind, session: Option<u32>, file: u16, frame: u64, detail: Detail) -> Self {
+        Self { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail }
+    }
 }
 
 /// Gathers notes, one row a kind and session, so that a million equal remarks stay one row.
@@ -101,7 +138,12 @@ impl Notes {
                 note.count += 1;
                 note.frame_last = frame;
             })
-            .or_insert_with(|| Note { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail: detail() });
+            .or_insert_with(|| Note::one(kind, session, file, frame, Detail::First(detail())));
+    }
+
+    /// Adds an occurrence of so many bytes.
+    pub fn add_bytes(&mut self, kind: NoteKind, session: Option<u32>, file: u16, frame: u64, bytes: u64) {
+        self.take(Note::one(kind, session, file, frame, Detail::Sum(bytes, "bytes")));
     }
 
     /// Sessions have other numbers from now on.
@@ -134,13 +176,31 @@ impl Notes {
         self.rows
             .entry((note.session, note.kind.id))
             .and_modify(|mine| {
-                let (count, frame_last) = (mine.count + note.count, mine.frame_last.max(note.frame_last));
                 // the first occurrence is the first in the capture, whichever thread tells of it first
-                if (note.file, note.frame_first) < (mine.file, mine.frame_first) {
-                    mine.clone_from(&note);
-                }
-                (mine.count, mine.frame_last) = (count, frame_last);
+                let is_first = (note.file, note.frame_first) < (mine.file, mine.frame_first);
+                let (first, second) = if is_first { (&note, &*mine) } else { (&*mine, &note) };
+                let (count, frame_last) = (mine.count + note.count, mine.frame_last.max(note.frame_last));
+                *mine = Note { count, frame_last, detail: first.detail.clone().and(&second.detail), ..first.clone() };
             })
             .or_insert(note);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_all_occurrences_add_up_and_words_are_those_of_the_first() {
+        let mut notes = Notes::default();
+        for (frame, bytes) in [(7, 10), (3, 200), (9, 1)] {
+            notes.add_bytes(GAP, Some(1), 0, frame, bytes);
+        }
+        let detail = |text: &str| Detail::First(text.to_owned());
+        notes.take(Note::one(DAMAGED, None, 1, 5, detail("second")));
+        notes.take(Note::one(DAMAGED, None, 0, 8, detail("first")));
+
+        let told: Vec<_> = notes.rows().map(|note| (note.count, note.frame_first, note.frame_last, note.detail.to_string())).collect();
+        assert_eq!(vec![(2, 8, 8, "first".to_owned()), (3, 3, 9, "211 bytes".to_owned())], told);
     }
 }

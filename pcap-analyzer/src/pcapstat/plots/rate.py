@@ -24,8 +24,8 @@ COLUMNS = ["capture", "receiver", "bin_s", "bin_width_s", "messages_per_s", "pay
 def table(captures: Sequence[Capture]) -> pd.DataFrame:
     """Return a row a receiver of data and bin of time: capture, receiver, the bin's begin and width, messages and payload bytes per second.
 
-    Bins reach from a receiver's first data message to its last; one without a message is 0. They begin with the capture's first message, so a
-    receiver's first bin and its last may be filled in part: their rates are those of the whole bins.
+    Bins reach from a receiver's first data message to its last; one without a message is 0. They begin with the capture's first message, so
+    a receiver's first bin and its last may be filled in part: their rates are those of the whole bins.
     """
     import pandas as pd
 

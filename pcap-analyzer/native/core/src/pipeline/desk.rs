@@ -299,7 +299,8 @@ impl Receiver for Desk<'_, '_> {
     }
 
     fn unassigned(&mut self, remainder: &Remainder, from: Side) {
-        self.note(remainder.why, remainder.frame, || format!("{} bytes", remainder.bytes + remainder.missing));
+        let bytes = remainder.bytes + remainder.missing;
+        self.rooms.notes.add_bytes(remainder.why, Some(self.session), self.file, remainder.frame, bytes);
         self.leave_unassigned(from, &remainder.headers, remainder.bytes, remainder.missing);
     }
 

@@ -17,7 +17,7 @@ use crate::capture::{self, FileInfo, Frames, Input, Source};
 use crate::error::{Error, ErrorKind};
 use crate::exchanges::{Event, Linker};
 use crate::message::Side;
-use crate::note::{self, Note, Notes};
+use crate::note::{self, Detail, Note, Notes};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::{DecodeAs, Decoding};
 use crate::schema::{captures, exchanges, messages};
@@ -277,7 +277,7 @@ impl Outcome {
     }
 
     fn note_file(&mut self, number: u16, file: &FileInfo) {
-        let mut add = |kind, frames: Frames, detail: String| {
+        let mut add = |kind, frames: Frames, detail: Detail| {
             let Frames { count, first: frame_first, last: frame_last } = frames;
             if count > 0 {
                 self.notes.take(Note { kind, session: None, file: number, frame_first, frame_last, count, detail });
@@ -285,12 +285,12 @@ impl Outcome {
         };
         let last = file.last_number();
         let dropped = file.dropped_frames.unwrap_or(0);
-        add(note::DROPPED, Frames { count: dropped, first: last, last }, format!("{dropped} frames"));
+        add(note::DROPPED, Frames { count: dropped, first: last, last }, Detail::Sum(dropped, "frames"));
         let back = file.frames_back_in_time;
-        add(note::TIME_BACKWARDS, back, format!("{} frames", back.count));
+        add(note::TIME_BACKWARDS, back, Detail::Sum(back.count, "frames"));
         if let Some(damage) = &file.damage {
             let kind = if damage.kind == crate::error::ErrorKind::CutShort { note::CUT_SHORT } else { note::DAMAGED };
-            add(kind, Frames { count: 1, first: last, last }, damage.to_string());
+            add(kind, Frames { count: 1, first: last, last }, Detail::First(damage.to_string()));
         }
     }
 }

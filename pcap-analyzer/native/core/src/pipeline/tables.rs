@@ -219,9 +219,9 @@ impl Outcome {
             ..notes::Row::default()
         };
         row.text.set(note.kind.text);
-        if !note.detail.is_empty() {
-            let text = row.text.more(": ");
-            text.push_str(&note.detail);
+        let detail = note.detail.to_string();
+        if !detail.is_empty() {
+            row.text.more(": ").push_str(&detail);
         }
         row
     }

@@ -15,7 +15,7 @@ use super::{free_later, Options, Sink};
 use crate::arena::{Arena, IN_CACHE};
 use crate::exchanges::{Event, Linker, Timing};
 use crate::message::{Message, Side};
-use crate::note::{self, Note, NoteKind, Notes};
+use crate::note::{self, Detail, Note, NoteKind, Notes};
 use crate::packet::{Endpoint, Packet, TcpHeader, Transport};
 use crate::pdml::{Failure, Pdml};
 use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
@@ -400,8 +400,8 @@ impl<'s> Back<'s> {
         for (from, waiting) in [Side::Client, Side::Server].into_iter().zip(*stream.waiting.take().unwrap_or_default()) {
             books.of(session).into_iter().for_each(|session| session.before(from, &waiting));
             if waiting.unparsed_bytes > 0 {
-                let detail = || format!("{} bytes", waiting.unparsed_bytes);
-                self.rooms.notes.add(note::UNPARSED, Some(session), stream.last_file, stream.frame_first, detail);
+                let (file, frame) = (stream.last_file, stream.frame_first);
+                self.rooms.notes.add_bytes(note::UNPARSED, Some(session), file, frame, waiting.unparsed_bytes);
             }
         }
         if let Some(time_ns) = stream.handshake_ns {
@@ -476,8 +476,7 @@ impl<'s> Back<'s> {
             return;
         }
         let detail = format!("no {} between {} ports {} and {}", names.join(" or "), ends.transport, ends.client.port, ends.server.port);
-        let (kind, session, file, frame) = (note::UNLIKE_PORT, None, *last_file, *last_frame);
-        self.rooms.notes.take(Note { kind, session, file, frame_first: frame, frame_last: frame, count: 1, detail });
+        self.rooms.notes.take(Note::one(note::UNLIKE_PORT, None, *last_file, *last_frame, Detail::First(detail)));
     }
 
     /// A stream whose protocol was not found counts with the others.
