@@ -92,13 +92,62 @@ def test_each_recorded_message_has_its_specified_size(path: Path) -> None:
     assert checked
 
 
+STUDY_A = {
+    "Californium": {
+        "CON, no content": "15 + m",
+        "CON, content": "16 + y + m",
+        "NON, content": "16 + y + m",
+        "GET CON, no resource name": "13 + m",
+        "GET CON, resource name": "14 + rsn + m",
+        "ACK, no content": "15 + m",
+        "ACK, content": "16 + y + m",
+        "ACK, client to server": "4 + z",
+    },
+    "java-coap": {
+        "CON, content": "11 + y + m",
+        "NON, content": "11 + y + m",
+        "GET CON, resource name": "8 + rsn + m",
+        "ACK, content": "8 + y + m",
+        "ACK, client to server": "4 + z",
+    },
+    "Paho": {
+        "CONNECT": "19 + msgl + p1 + m",
+        "CONNACK": "3 + msgl + p1 + m",
+        "PUBLISH QoS 0, publisher, first": "6 + msgl + p1 + tpn + m",
+        "PUBLISH QoS 0, publisher, later": "6 + msgl + p1 + m",
+        "PUBLISH QoS 0, to subscriber": "3 + msgl + p1 + tpn + m",
+        "PUBLISH QoS 1, publisher, first": "8 + msgl + p1 + tpn + m",
+        "PUBLISH QoS 1, publisher, later": "8 + msgl + p1 + m",
+        "PUBLISH QoS 1, to subscriber": "5 + msgl + p1 + tpn + m",
+        "PUBACK": "3 + msgl + p2 + m",
+        "SUBSCRIBE": "6 + msgl + p1 + tpn + m",
+        "SUBACK": "4 + msgl + p1 + m",
+    },
+}
+"""The study's Tables 5.10 to 5.14; HiveMQ's are Paho's but for the subscription identifier, which is in these three."""
+WITH_IDENTIFIER = ("PUBLISH QoS 0, to subscriber", "PUBLISH QoS 1, to subscriber", "SUBSCRIBE")
+APART = {"CON, content": 3, "NON, content": 3, "GET CON, resource name": 1, "ACK, content": 1}
+"""Bytes that java-coap 5.0.0 had more than 6.21.0 has: one of the token, two of Content-Format."""
+
+
+def test_the_formulas_are_those_of_study_a() -> None:
+    """As the study prints them."""
+    hivemq = {name: text.replace("tpn", "tpn + 1 + sbid") if name in WITH_IDENTIFIER else text for name, text in STUDY_A["Paho"].items()}
+    found: dict[str, dict[str, str]] = {}
+    for row in study_a.rows():
+        found.setdefault(row.library, {})[row.message] = row.formula
+    assert found == STUDY_A | {"HiveMQ": hivemq}
+
+
 @pytest.mark.parametrize("row", study_a.rows(), ids=lambda row: f"{row.library}: {row.message}")
 def test_study_a_is_reproduced(row: study_a.Row) -> None:
-    """Each row: the model gives the size measured in our recording of the library; the study's formula too, or the row says why not."""
+    """Each row: the model gives the size measured in our recording of the library; the formula too, but for what the row explains."""
     measured = study_a.measured(row, CAPTURES)
     if row.recording is not None:
         assert row.specified.bytes in measured
-    assert row.formula_bytes == row.specified.bytes or row.explanation
+    apart = APART.get(row.message, 0) if row.library == "java-coap" else 0
+    assert row.formula_bytes - row.specified.bytes == apart
+    assert row.explanation or not apart
 
 
 def test_the_command_prints_lines_with_their_sections() -> None:
