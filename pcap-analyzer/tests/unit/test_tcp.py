@@ -294,16 +294,22 @@ def test_letters_at_the_end_of_a_segment_are_no_control_packet(tmp_path: Path) -
     assert (session.lost_bytes, session.malformed, session.data_messages) == (150, 0, 6)
 
 
+def without_end(last: bytes, kept: int) -> Connection:
+    """Return a connection of whose last message only so many bytes were captured."""
+    connection = Connection()
+    connection.send(0.03, 0, CONNECT)
+    connection.send(0.04, 1, CONNACK)
+    if kept:
+        connection.send(1.0, 0, last[:kept])
+    connection.lose(0, last[kept:])
+    return connection
+
+
 def test_the_end_of_a_connection_tells_what_is_missing_before_it(tmp_path: Path) -> None:
     """A FIN has its place behind the last byte (RFC 9293 §3.4): what the capture lacks before it is lost, as tshark says too."""
     last = publish(1, b"x" * 40)
     for kept in (0, 20, len(last)):
-        connection = Connection()
-        connection.send(0.03, 0, CONNECT)
-        connection.send(0.04, 1, CONNACK)
-        if kept:
-            connection.send(1.0, 0, last[:kept])
-        connection.lose(0, last[kept:])
+        connection = without_end(last, kept)
         connection.send(1.1, 0, flags="FA")
         connection.send(1.2, 1, flags="FA")
         connection.send(1.3, 0, flags="A")
@@ -328,12 +334,7 @@ def test_what_the_peer_acknowledged_or_a_reset_is_behind_is_lost_where_it_is_not
 ) -> None:
     """A RST has the number of the next byte (RFC 9293 §3.5.2, §3.10.4), an acknowledgement that of the next one awaited (§3.4)."""
     last = publish(1, b"x" * 40)
-    connection = Connection()
-    connection.send(0.03, 0, CONNECT)
-    connection.send(0.04, 1, CONNACK)
-    if kept:
-        connection.send(1.0, 0, last[:kept])
-    connection.lose(0, last[kept:])
+    connection = without_end(last, kept)
     for number, (side, flags) in enumerate(ends):
         connection.send(1.1 + number / 10, side, flags=flags)
     capture = connection.write(tmp_path / "ends.pcap")

@@ -383,9 +383,13 @@ mod tests {
         assert_eq!([false, false, false, true, false, true], [0, 2, 4, 3, 3, 1].map(&mut is_behind));
     }
 
-    /// Linux puts segments of a few bytes together where it sends them again: those that had arrived keep their bytes, and one segment was sent again.
-    #[test]
-    fn segments_sent_again_as_one_are_one_segment_sent_again() {
+    /// New bytes with their frame.
+    type New = (u64, Vec<u8>);
+    /// Repeated ones: frame, where they begin and end in it, and whether they are its first ones.
+    type Repeated = (u64, u32, u32, bool);
+
+    /// Takes segments (frame, place in the stream, bytes), among which is no gap.
+    fn told_apart(segments: &[(u64, u32, &[u8])]) -> (Vec<New>, Vec<Repeated>) {
         let mut stream = Reassembly::default();
         stream.open(u32::MAX);
         let (mut new, mut repeated) = (Vec::new(), Vec::new());
@@ -394,9 +398,16 @@ mod tests {
             Delivery::Repeated(piece, is_first) => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
             other => panic!("{other:?}"),
         };
-        for (frame, offset, bytes) in [(1, 2, b"cd".as_slice()), (2, 4, b"ef"), (3, 0, b"abcdef")] {
+        for &(frame, offset, bytes) in segments {
             stream.segment(offset, origin(frame, bytes.len()).whole(), bytes, &mut deliver);
         }
+        (new, repeated)
+    }
+
+    /// Linux puts segments of a few bytes together where it sends them again: those that had arrived keep their bytes, and one segment was sent again.
+    #[test]
+    fn segments_sent_again_as_one_are_one_segment_sent_again() {
+        let (new, repeated) = told_apart(&[(1, 2, b"cd"), (2, 4, b"ef"), (3, 0, b"abcdef")]);
 
         assert_eq!(vec![(3, b"ab".to_vec()), (1, b"cd".to_vec()), (2, b"ef".to_vec())], new);
         assert_eq!(vec![(3, 2, 6, true)], repeated);
@@ -438,17 +449,7 @@ mod tests {
     /// While the first byte is missing a segment comes again that covers two others and the hole between them: two runs of it are repeated, of one segment.
     #[test]
     fn a_segment_over_several_holes_is_one_segment_sent_again() {
-        let mut stream = Reassembly::default();
-        stream.open(u32::MAX);
-        let (mut new, mut repeated) = (Vec::new(), Vec::new());
-        let mut deliver = |delivery: Delivery<'_>| match delivery {
-            Delivery::Chunk(piece, bytes) => new.push((piece.frame, bytes.to_vec())),
-            Delivery::Repeated(piece, is_first) => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
-            other => panic!("{other:?}"),
-        };
-        for (frame, offset, bytes) in [(1, 1, b"b".as_slice()), (2, 3, b"d"), (3, 1, b"bcde"), (4, 0, b"a")] {
-            stream.segment(offset, origin(frame, bytes.len()).whole(), bytes, &mut deliver);
-        }
+        let (new, repeated) = told_apart(&[(1, 1, b"b"), (2, 3, b"d"), (3, 1, b"bcde"), (4, 0, b"a")]);
 
         assert_eq!([(4, b"a"), (1, b"b"), (3, b"c"), (2, b"d"), (3, b"e")].map(|(frame, byte)| (frame, byte.to_vec())).to_vec(), new);
         assert_eq!(vec![(3, 0, 1, true), (3, 2, 3, false)], repeated);
