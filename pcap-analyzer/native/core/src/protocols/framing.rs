@@ -94,6 +94,12 @@ struct Partial {
 }
 
 impl Partial {
+    fn begin(piece: Piece<'_>, bytes: &[u8], keep_bytes: usize, earlier: Option<&[u64]>) -> Box<Self> {
+        let mut partial = Box::<Self>::default();
+        partial.absorb(piece, bytes, keep_bytes, earlier);
+        partial
+    }
+
     fn absorb(&mut self, piece: Piece<'_>, bytes: &[u8], keep_bytes: usize, earlier: Option<&[u64]>) {
         self.keep(bytes, keep_bytes);
         self.count(piece, bytes.len(), earlier);
@@ -344,8 +350,7 @@ impl Half {
 
     /// Keeps the start of a message until `at_least` bytes of it are there.
     fn wait(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], at_least: usize, receiver: &mut impl Receiver) {
-        let mut partial = Box::<Partial>::default();
-        partial.absorb(piece, bytes, cutter.kept().max(bytes.len()), cutter.frames());
+        let mut partial = Partial::begin(piece, bytes, cutter.kept().max(bytes.len()), cutter.frames());
         partial.needed = at_least;
         if at_least <= partial.wire_bytes {
             self.lose(&partial, UNPARSED, cutter.from, receiver);
@@ -359,10 +364,8 @@ impl Half {
     fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
         let is_boundary = |at: usize| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from);
         let found = (0..bytes.len()).find(|&at| is_boundary(at) == Some(true));
-        if found.is_none() && is_boundary(0).is_none() && are_few(piece, bytes, 0) {
-            let mut few = Box::<Partial>::default();
-            few.absorb(piece, bytes, usize::MAX, cutter.frames());
-            self.partial = Some(few);
+        if found.is_none() && are_few(piece, bytes, 0) && is_boundary(0).is_none() {
+            self.partial = Some(Partial::begin(piece, bytes, usize::MAX, cutter.frames()));
             return None;
         }
         let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));

@@ -83,6 +83,15 @@ struct Running {
     is_data_seen: bool,
 }
 
+impl Running {
+    /// It goes on up to this frame.
+    #[inline]
+    fn reach(&mut self, frame: u64, time_ns: i64) {
+        self.frame_last = self.frame_last.max(frame);
+        self.time_last_ns = self.time_last_ns.max(time_ns);
+    }
+}
+
 /// What is counted and measured by kind, in another line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -244,8 +253,7 @@ impl Session {
         }
         self.running.messages += 1;
         // what stands behind a gap is counted late
-        self.running.frame_last = self.running.frame_last.max(count.frame);
-        self.running.time_last_ns = self.running.time_last_ns.max(count.time_ns);
+        self.running.reach(count.frame, count.time_ns);
         if count.is.has(Is::RETRANSMISSION | Is::MALFORMED) {
             self.row.retransmissions += u64::from(count.is.has(Is::RETRANSMISSION));
             self.row.malformed += u64::from(count.is.has(Is::MALFORMED));
@@ -366,8 +374,7 @@ impl Session {
         if self.is_stopped() {
             return;
         }
-        self.running.frame_last = self.running.frame_last.max(control.frame);
-        self.running.time_last_ns = self.running.time_last_ns.max(control.time_ns);
+        self.running.reach(control.frame, control.time_ns);
         let direction = self.direction(from);
         direction.control_frames += u64::from(control.frames);
         direction.control_parts.add(&control.parts);
@@ -377,8 +384,7 @@ impl Session {
     /// Its stream has ended with this frame.
     pub(crate) fn end_of_stream(&mut self, frame: u64, time_ns: i64) {
         if !self.is_stopped() {
-            self.running.frame_last = self.running.frame_last.max(frame);
-            self.running.time_last_ns = self.running.time_last_ns.max(time_ns);
+            self.running.reach(frame, time_ns);
         }
     }
 

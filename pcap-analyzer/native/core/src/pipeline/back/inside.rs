@@ -234,10 +234,14 @@ impl Inside {
         }
     }
 
-    /// What carries the inner conversations has ended: their unfinished messages are given up.
-    pub(super) fn finish(&mut self, outer: &mut Desk<'_, '_>) {
+    /// What carries the inner conversations has ended: what its last messages carry is cut, and unfinished messages inside are given up.
+    pub(super) fn finish(&mut self, outer: &mut Desk<'_, '_>, keep_bytes: usize) {
+        let sealed = std::mem::take(&mut outer.rooms.sealed);
+        if !sealed.is_empty() {
+            self.cut(outer, &sealed, &[], keep_bytes);
+        }
         let Some(inner) = self.inner() else { return };
-        inner.inside.finish(outer);
+        inner.inside.finish(outer, keep_bytes);
         let (mut desk, tools) = inner.seated(outer, &[]);
         for (half, from) in tools.halves.iter_mut().zip([Side::Client, Side::Server]) {
             half.finish(from, &mut desk);
@@ -365,20 +369,6 @@ impl Back<'_> {
         let Some(known) = stream.known else { return };
         let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, packet.file);
         tools.inside.cut(&mut desk, &sealed, sources, *keep_bytes);
-    }
-
-    /// A stream has ended: what its last messages carry is cut, and what is unfinished inside is given up.
-    pub(super) fn finish_inside(&mut self, place: u32) {
-        let sealed = std::mem::take(&mut self.rooms.sealed);
-        let Self { rooms, streams, conversations, keep_bytes, .. } = self;
-        let Some(stream) = streams.get(place) else { return };
-        let talks = stream.known.and_then(|known| Some((known, conversations.get_mut(known.conversation)?)));
-        let Some((known, conversation)) = talks else { return };
-        let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, stream.last_file);
-        if !sealed.is_empty() {
-            tools.inside.cut(&mut desk, &sealed, &[], *keep_bytes);
-        }
-        tools.inside.finish(&mut desk);
     }
 }
 

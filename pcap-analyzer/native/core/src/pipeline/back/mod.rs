@@ -359,11 +359,13 @@ impl<'s> Back<'s> {
             stream.join(group, conversation.session, conversation.members, packet, Side::Server);
             return Some(group);
         }
-        let chosen = stream.choose(self.rooms.options, packet, bytes)?;
+        if stream.is_left_alone(packet) {
+            return None;
+        }
         if let (Transport::Udp, Some(at)) = (packet.transport, self.moved(packet, place, bytes)) {
             return Some(at);
         }
-        let (protocol, found_by) = chosen?;
+        let (protocol, found_by) = self.streams.get_mut(place)?.choose(self.rooms.options, packet, bytes)?;
         Some(self.open_conversation(packet, place, protocol, found_by))
     }
 
@@ -464,8 +466,9 @@ impl<'s> Back<'s> {
             let cutter = cutter(tools.decoder, message, &desk, from, now, *keep_bytes);
             Talk { desk, cutter, halves: tools.halves }.finish(&mut stream.tcp);
         }
-        self.finish_inside(place);
-        self.rooms.books.of(known.session).into_iter().for_each(|session| session.end_of_stream(now.0, now.1));
+        let (mut desk, tools) = conversation.seated(rooms, &stream.ends, known, stream.last_file);
+        tools.inside.finish(&mut desk, *keep_bytes);
+        rooms.books.of(known.session).into_iter().for_each(|session| session.end_of_stream(now.0, now.1));
     }
 
     /// Tells of a stream with bytes whose port speaks for a protocol that they are not.

@@ -260,22 +260,26 @@ impl Stream {
         self.tcp.each_ref().map(|half| if is_from_start && !half.is_passed_over { Half::default() } else { Half::in_mid_stream() })
     }
 
-    /// The protocol that a packet's bytes show, perhaps; None where they are not looked at any more. A stream whose start is not captured may go on
-    /// within a long message for as long as it likes: then only where packets begin is looked at.
-    pub(super) fn choose(&mut self, options: &Options, packet: &Packet, bytes: &[u8]) -> Option<Option<(&'static Protocol, FoundBy)>> {
-        let is_tcp = matches!(packet.transport, Transport::Tcp(_));
-        let is_in_mid_stream = is_tcp && !self.is_from_start();
+    /// Whether the connection of a segment began before the capture.
+    fn is_in_mid_stream(&self, packet: &Packet) -> bool {
+        matches!(packet.transport, Transport::Tcp(_)) && !self.is_from_start()
+    }
+
+    /// Whether its packets are not looked at any more. A stream whose start is not captured may go on within a long message for as long as it likes.
+    pub(super) fn is_left_alone(&self, packet: &Packet) -> bool {
+        self.tries >= TRIES && !self.is_in_mid_stream(packet)
+    }
+
+    /// The protocol that a packet's bytes show. Behind the first tries only where packets begin is looked at.
+    pub(super) fn choose(&mut self, options: &Options, packet: &Packet, bytes: &[u8]) -> Option<(&'static Protocol, FoundBy)> {
         let is_tried = self.tries < TRIES;
         self.tries = self.tries.saturating_add(1);
         let by_start = if is_tried { choose(&options.decode_as, packet, bytes) } else { None };
         let places = if is_tried { bytes.len() } else { 1 };
-        let within = || {
-            let found = || choose_within(&options.decode_as, &options.decoding, packet, bytes, places);
-            is_in_mid_stream.then(found).flatten()
-        };
-        let is_framed = is_tcp && is_tried && options.decoding.framing != Framing::Unknown;
-        let chosen = by_start.or_else(within).or(is_framed.then_some((&FRAMED, FoundBy::DecodeAs)));
-        (is_tried || is_in_mid_stream).then_some(chosen)
+        let within = || choose_within(&options.decode_as, &options.decoding, packet, bytes, places);
+        let is_in_mid_stream = self.is_in_mid_stream(packet);
+        let is_framed = is_tried && matches!(packet.transport, Transport::Tcp(_)) && options.decoding.framing != Framing::Unknown;
+        by_start.or_else(|| is_in_mid_stream.then(within).flatten()).or(is_framed.then_some((&FRAMED, FoundBy::DecodeAs)))
     }
 
     /// Where no SYN told it, the server is the side at a port where one is expected, else the one that did not speak first.
