@@ -16,7 +16,10 @@ $(BIN)/python:
 
 .PHONY: cargo
 cargo:
-	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or newer (rustup.rs, or apt-get install rustup)" >&2; exit 5; }
+	@oldest=$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' $(NATIVE)/Cargo.toml); \
+	found=$$( (rustc --version || true) 2>/dev/null | cut -d ' ' -f 2); \
+	if ! command -v cargo >/dev/null || [ "$$(printf '%s\n' "$$oldest" "$$found" | sort -V | head -n 1)" != "$$oldest" ]; then \
+	  echo "cargo is missing or too old (Rust $${found:-none}): install Rust $$oldest or newer (rustup.rs, or apt-get install rustup)" >&2; exit 5; fi
 
 .PHONY: demo
 demo: $(BIN)/python cargo ## Install into .venv and summarise a sample capture

@@ -266,15 +266,7 @@ impl Order {
     /// The first `N` 32-bit words of `bytes`; what is missing is 0.
     #[inline]
     fn words<const N: usize>(self, bytes: &[u8]) -> [u32; N] {
-        let mut at_hand = [[0; 4]; N];
-        match bytes.as_chunks::<4>().0.first_chunk::<N>() {
-            Some(all) => at_hand = *all,
-            None => at_hand.iter_mut().zip(bytes.as_chunks::<4>().0).for_each(|(word, four)| *word = *four),
-        }
-        match self {
-            Big => at_hand.map(u32::from_be_bytes),
-            Little => at_hand.map(u32::from_le_bytes),
-        }
+        std::array::from_fn(|at| bytes.get(4 * at..).and_then(<[u8]>::first_chunk).map_or(0, |four| self.u32(*four)))
     }
 
     /// The two 16-bit halves of a word in the order of the file.

@@ -7,7 +7,7 @@ use crate::pipeline::Options;
 use crate::protocols::framing::Half;
 use crate::protocols::{choose, choose_within, FoundBy, Framing, Protocol, FRAMED};
 use crate::sessions::{add, without_message, Before, Beginning};
-use crate::transport::{Delivery, Reassembly, Seat};
+use crate::transport::{distance, Delivery, Reassembly, Seat};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl InFlight {
     fn acknowledged(&mut self, acknowledgment: u32, time_ns: i64) -> Option<i64> {
         let mut sample = None;
         while self.is_any {
-            if acknowledgment.wrapping_sub(self.end).cast_signed() < 0 {
+            if distance(acknowledgment, self.end) < 0 {
                 break;
             }
             sample = (self.end == acknowledgment).then_some(time_ns - self.sent_ns);
