@@ -346,6 +346,31 @@ def test_what_the_peer_acknowledged_or_a_reset_is_behind_is_lost_where_it_is_not
         assert bool(tshark(capture, "tcp.analysis.ack_lost_segment", "frame.number")) == (kept < len(last))
 
 
+@pytest.mark.parametrize("kept", [0, 20, 48])
+@pytest.mark.parametrize(
+    "ends",
+    [
+        [(1, "FA", True), (0, "A", False)],
+        [(1, "A", True), (1, "FA", True), (0, "A", False)],
+        [(1, "FA", False), (1, "A", True)],
+        [(1, "FA", False), (0, "A", False), (1, "A", True), (1, "A", True)],
+    ],
+    ids=["at once", "behind an acknowledgement", "before the client's", "and acknowledges twice"],
+)
+def test_a_fin_that_is_lost_with_the_last_bytes_is_none_of_them(ends: list[tuple[int, str, bool]], kept: int, tmp_path: Path) -> None:
+    """RFC 9293 §3.4, §3.6: both sides end the connection, and the server acknowledges the client's FIN by one number more than bytes."""
+    last = publish(1, b"x" * 40)
+    connection = without_end(last[:kept], kept)
+    for number, (side, flags, is_behind_loss) in enumerate(ends):
+        if is_behind_loss and not ends[number - 1][2] * number:
+            connection.lose(0, last[kept:] + b"F")
+        connection.send(1.1 + number / 10, side, flags=flags)
+    capture = connection.write(tmp_path / "ends.pcap")
+
+    [session] = pa.table(pcapstat.open(capture).sessions).to_pylist()
+    assert (session["lost_bytes"], session["tcp_out_of_order"], session["tcp_retransmissions"]) == (len(last) - kept, 0, 0)
+
+
 def test_an_acknowledgement_that_was_captured_before_its_data_tells_of_no_loss(tmp_path: Path) -> None:
     """The capture mixed up frames of two directions: all is there, nothing came out of order, and what has no time to its ACK has none."""
     connection = Connection()

@@ -3,5 +3,5 @@
 mod reassembly;
 mod streams;
 
-pub use reassembly::{Acknowledged, Delivery, Reassembly};
+pub use reassembly::{Acknowledged, Delivery, Reassembly, Teller};
 pub use streams::{Seat, StreamTable};

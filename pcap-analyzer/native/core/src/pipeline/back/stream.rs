@@ -32,7 +32,8 @@ pub(super) struct TcpHalf {
     is_opening: bool,
     /// When it sent that.
     syn_ns: i64,
-    fin_sequence: Option<u32>,
+    /// Where its FIN stands.
+    pub(super) fin_sequence: Option<u32>,
 }
 
 /// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
@@ -120,15 +121,15 @@ impl Earlier {
 
 /// Counts what a reassembly passes on before the session. Returns whether these are bytes that go by undecoded.
 pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
-    if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece, _) | Delivery::KeepAlive(piece) = delivery {
+    if let Delivery::Chunk(piece, _) | Delivery::Repeated { piece, .. } | Delivery::KeepAlive(piece) = delivery {
         add(&mut before.parts, &without_message(&piece.share(), piece.len()));
         before.frames += u64::from(piece.to() == piece.payload_bytes);
     }
     if let Delivery::Chunk(piece, _) = delivery {
         before.unparsed_bytes += u64::from(piece.len());
     }
-    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_, true)));
-    !matches!(delivery, Delivery::Repeated(..) | Delivery::KeepAlive(_))
+    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated { is_first: true, .. }));
+    !matches!(delivery, Delivery::Repeated { .. } | Delivery::KeepAlive(_))
 }
 
 /// Who talks in a stream.
@@ -245,7 +246,7 @@ impl Stream {
     /// Counts segments that wait for one before them, which does not come.
     pub(super) fn count_held(&mut self) {
         for (half, waiting) in self.tcp.iter_mut().zip(self.waiting.iter_mut().flat_map(|both| both.iter_mut())) {
-            half.reassembly.finish(&mut |delivery| half.is_passed_over |= wait(waiting, &delivery));
+            half.reassembly.finish(false, &mut |delivery| half.is_passed_over |= wait(waiting, &delivery));
         }
     }
 
