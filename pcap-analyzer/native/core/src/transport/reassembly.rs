@@ -21,15 +21,17 @@ pub enum Delivery<'a> {
     Gap(u64, Piece<'a>),
 }
 
-/// What tells that the stream reaches up to some place.
+/// What tells that the stream reaches up to some place, where bytes before it are not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Teller {
     /// A segment of its bytes, or its FIN.
     Segment,
-    /// The peer's acknowledgement, which may be of a FIN too.
+    /// The peer's acknowledgement, up to its own FIN: it may be of a FIN too.
     Peer,
-    /// The sender's RST, whose number is that of the next byte (RFC 9293 §3.5.2, §3.10.4).
-    Reset,
+    /// The peer's acknowledgement behind its own FIN: what it still waited for is a FIN.
+    PeerBehindFin,
+    /// The sender's RST, whose number is that of the next byte (RFC 9293 §3.5.2, §3.10.4), or what else tells that there are bytes up to the place.
+    Bytes,
 }
 
 /// A segment, or a part of one, that waits for the bytes before it. No two hold the same byte.
@@ -121,8 +123,10 @@ pub struct Acknowledged<'a> {
     pub acknowledgment: u32,
     /// What said so.
     pub origin: &'a Origin,
-    /// Whether the peer has sent its FIN.
+    /// Whether the peer has sent its FIN, and so sends no more bytes that could answer those missing.
     pub has_peer_ended: bool,
+    /// Whether it is behind that FIN.
+    pub is_behind_fin: bool,
 }
 
 /// Segments held without a sign that the hole may still be filled, before it is taken for a loss of the capture.
@@ -221,8 +225,15 @@ impl Reassembly {
     pub fn reaches(&mut self, end: u32, teller: Teller, origin: &Origin) {
         let ahead = distance(end, self.next);
         let is_of_window = self.is_ahead(end) && ahead as usize <= HELD_BYTES;
-        let waiting = self.waiting.as_deref();
-        if !is_of_window || waiting.and_then(|waiting| waiting.held.back()).is_some_and(|last| distance(end, last.end()) <= 1) {
+        let last = self.waiting.as_mut().and_then(|waiting| waiting.held.back_mut());
+        if let Some(last) = last.filter(|last| is_of_window && distance(end, last.end()) <= 1) {
+            if last.is_told() && distance(end, last.end()) == 1 {
+                // the FIN comes by itself
+                last.teller = Teller::Bytes;
+            }
+            return;
+        }
+        if !is_of_window {
             return;
         }
         let waiting = self.waiting.get_or_insert_default();
@@ -330,23 +341,30 @@ impl Reassembly {
                 let is_late = peer.origin.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
                 // bytes of the peer's may answer those behind the hole
                 let is_answer = peer.origin.payload_bytes > 0 && !first.is_told();
-                if is_answer || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS {
-                    self.give_up(peer.has_peer_ended, deliver);
+                // whether a FIN is among what is missing is told later, if at all
+                let is_end = first.is_told() && peer.has_peer_ended && peer.origin.payload_bytes == 0;
+                if !is_end && (is_answer || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS) {
+                    self.give_up(false, deliver);
                 }
             }
         }
-        self.reaches(peer.acknowledgment, Teller::Peer, peer.origin);
+        self.reaches(peer.acknowledgment, if peer.is_behind_fin { Teller::PeerBehindFin } else { Teller::Peer }, peer.origin);
     }
 
-    /// Takes the first hole for a loss: reports the gap and goes on behind it. Where only another packet tells of it, and nothing is behind it, the last
-    /// number may be the FIN's: where it is the only one, or the peer acknowledges it and has sent its own FIN (RFC 9293 §3.6: each side sends one).
-    fn give_up(&mut self, has_peer_ended: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
+    /// Takes the first hole for a loss: reports the gap and goes on behind it. Where only an acknowledgement tells of it, and nothing is behind it, the last
+    /// number may be the FIN's (RFC 9293 §3.6: each side sends one): where it is the only one, where the peer has sent its own FIN before, or where that
+    /// is acknowledged and nothing more came.
+    fn give_up(&mut self, is_peers_fin_acknowledged: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
         let Some(waiting) = &self.waiting else { return };
         let Some(first) = waiting.held.front() else { return };
         let missing = first.sequence.wrapping_sub(self.next);
         let is_end = first.is_told() && !waiting.has_segment(1);
-        let is_with_fin = is_end && (missing == 1 || has_peer_ended && first.teller == Teller::Peer);
-        let bytes = missing - u32::from(is_with_fin && missing > 0);
+        let is_of_closed = match first.teller {
+            Teller::Peer => is_peers_fin_acknowledged,
+            Teller::PeerBehindFin => true,
+            Teller::Segment | Teller::Bytes => false,
+        };
+        let bytes = missing - u32::from(missing > 0 && is_end && (missing == 1 || is_of_closed));
         self.next = if bytes > 0 { self.next.wrapping_add(bytes) } else { first.sequence };
         if bytes > 0 {
             deliver(Delivery::Gap(bytes.into(), first.origin.piece(first.from, first.to)));
@@ -354,10 +372,10 @@ impl Reassembly {
         self.release(deliver);
     }
 
-    /// The stream ends: reports all gaps.
-    pub fn finish(&mut self, has_peer_ended: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
+    /// The stream ends: reports all gaps. The peer's FIN may have been acknowledged.
+    pub fn finish(&mut self, is_peers_fin_acknowledged: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
         while self.is_holding() {
-            self.give_up(has_peer_ended, deliver);
+            self.give_up(is_peers_fin_acknowledged, deliver);
         }
     }
 }
@@ -456,7 +474,12 @@ mod tests {
             stream.segment(number * 100, origin.whole(), &[0; 100], &mut deliver);
             if asks {
                 stream.peer_acknowledges(
-                    &Acknowledged { acknowledgment: 0, origin: &Origin { time_ns, ..Origin::default() }, has_peer_ended: false },
+                    &Acknowledged {
+                        acknowledgment: 0,
+                        origin: &Origin { time_ns, ..Origin::default() },
+                        has_peer_ended: false,
+                        is_behind_fin: false,
+                    },
                     &mut deliver,
                 );
             }
@@ -493,8 +516,8 @@ mod tests {
         told_by(Teller::Peer, false, end, segments)
     }
 
-    /// The same of who tells it, where the peer has sent its FIN or not.
-    fn told_by(teller: Teller, has_peer_ended: bool, end: u32, segments: &[(u32, &[u8])]) -> (u64, bool) {
+    /// The same of who tells it, where the peer's FIN is acknowledged or not.
+    fn told_by(teller: Teller, is_acknowledged: bool, end: u32, segments: &[(u32, &[u8])]) -> (u64, bool) {
         let mut stream = Reassembly::default();
         stream.open(u32::MAX);
         let (mut missing, mut is_behind) = (0, false);
@@ -503,7 +526,7 @@ mod tests {
         for (offset, bytes) in segments {
             is_behind |= stream.segment(*offset, origin(1, bytes.len()).whole(), bytes, &mut deliver);
         }
-        stream.finish(has_peer_ended, &mut deliver);
+        stream.finish(is_acknowledged, &mut deliver);
         (missing, is_behind)
     }
 
@@ -523,14 +546,18 @@ mod tests {
     /// RFC 9293 §3.4: a FIN has a number of its own, which the peer acknowledges with the last byte.
     #[test]
     fn the_fin_of_a_connection_that_both_sides_end_is_no_byte() {
-        assert_eq!((3, false), told_by(Teller::Peer, true, 6, &[(0, b"ab")]));
-        assert_eq!((1, false), told_by(Teller::Peer, true, 4, &[(0, b"ab")]));
-        assert_eq!((0, false), told_by(Teller::Peer, true, 3, &[(0, b"ab")]));
-        // the FIN itself is there, or more bytes are, or the connection is broken off
-        assert_eq!((3, false), told_by(Teller::Peer, true, 6, &[(0, b"ab"), (5, b"")]));
-        assert_eq!((4, false), told_by(Teller::Peer, true, 6, &[(0, b"ab"), (6, b"gh")]));
-        assert_eq!((1, false), told_by(Teller::Peer, true, 3, &[(0, b"ab"), (3, b"d")]));
-        assert_eq!((4, false), told_by(Teller::Reset, true, 6, &[(0, b"ab")]));
+        for (teller, is_acknowledged) in [(Teller::Peer, true), (Teller::PeerBehindFin, false)] {
+            let told = |end, segments: &[(u32, &[u8])]| told_by(teller, is_acknowledged, end, segments);
+            assert_eq!([(3, false), (1, false), (0, false)], [6, 4, 3].map(|end| told(end, &[(0, b"ab")])));
+            // the FIN itself is there, or more bytes are
+            assert_eq!((3, false), told(6, &[(0, b"ab"), (5, b"")]));
+            assert_eq!((4, false), told(6, &[(0, b"ab"), (6, b"")]));
+            assert_eq!((4, false), told(6, &[(0, b"ab"), (6, b"gh")]));
+            assert_eq!((1, false), told(3, &[(0, b"ab"), (3, b"d")]));
+        }
+        // nobody tells that the client has ended, or the connection is broken off
+        assert_eq!((4, false), told_by(Teller::Peer, false, 6, &[(0, b"ab")]));
+        assert_eq!((4, false), told_by(Teller::Bytes, true, 6, &[(0, b"ab")]));
     }
 
     #[test]

@@ -304,7 +304,7 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         self.talk(packet, seat, at, |halves, talk| {
             if header.has(TcpHeader::ACK) {
-                talk.acknowledge(halves, header.acknowledgment, packet);
+                talk.acknowledge(halves, header, packet);
             }
             if has_bytes || tells_end {
                 talk.segment(halves, sequence, packet, bytes);

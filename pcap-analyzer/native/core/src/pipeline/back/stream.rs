@@ -30,10 +30,14 @@ pub(super) struct TcpHalf {
     is_window_closed: bool,
     /// Whether it has sent a SYN that opens the connection, of which no answer was acknowledged yet.
     is_opening: bool,
-    /// When it sent that.
+    /// Whether it has sent its FIN.
+    has_ended: bool,
+    /// When it sent that SYN.
     syn_ns: i64,
     /// Where its FIN stands.
-    pub(super) fin_sequence: Option<u32>,
+    fin_sequence: Option<u32>,
+    /// Whether the peer has acknowledged its FIN.
+    pub(super) is_end_acknowledged: bool,
 }
 
 /// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
@@ -46,6 +50,14 @@ struct InFlight {
     /// In a box, since it would take half of a line here and is seldom wanted.
     #[allow(clippy::box_collection)]
     more: Option<Box<VecDeque<(u32, i64)>>>,
+}
+
+impl TcpHalf {
+    /// Whether it has sent its FIN.
+    #[inline]
+    pub(super) const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
 }
 
 impl InFlight {
@@ -359,6 +371,7 @@ impl Stream {
             return is_again;
         }
         let end = Some(header.sequence.wrapping_add(packet.payload_bytes));
+        half.has_ended = true;
         std::mem::replace(&mut half.fin_sequence, end) == end
     }
 
@@ -391,6 +404,9 @@ impl Stream {
             mine.in_flight.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
         } else if packet.payload_bytes > 0 {
             mine.in_flight.clear();
+        }
+        if is_ack && peers.has_ended {
+            peers.is_end_acknowledged |= peers.fin_sequence.is_some_and(|fin| fin.wrapping_add(1) == header.acknowledgment);
         }
         let acknowledged = if is_ack { peers.in_flight.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
         sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))

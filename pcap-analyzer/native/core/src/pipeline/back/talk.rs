@@ -3,7 +3,7 @@
 use super::super::desk::Desk;
 use super::stream::TcpHalf;
 use crate::message::Side;
-use crate::packet::Packet;
+use crate::packet::{Packet, TcpHeader};
 use crate::protocols::framing::{Cutter, Half};
 use crate::sessions::{without_message, Control, Session, Why};
 use crate::span::Piece;
@@ -31,9 +31,9 @@ impl Talk<'_, '_> {
 
     /// An acknowledgement tells that the peer's missing segments did arrive there.
     #[inline]
-    pub(super) fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], acknowledgment: u32, packet: &Packet) {
-        let peer = self.cutter.from.peer();
-        let has_peer_ended = has_ended(tcp, self.cutter.from);
+    pub(super) fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], header: &TcpHeader, packet: &Packet) {
+        let (peer, acknowledgment) = (self.cutter.from.peer(), header.acknowledgment);
+        let has_peer_ended = tcp.get(self.cutter.from.index()).is_some_and(TcpHalf::has_ended);
         let (Some(tcp), Some(half)) = (tcp.get_mut(peer.index()), self.halves.get_mut(peer.index())) else { return };
         if !tcp.reassembly.is_holding() && !tcp.reassembly.is_ahead(acknowledgment) {
             return;
@@ -41,7 +41,8 @@ impl Talk<'_, '_> {
         let from = std::mem::replace(&mut self.cutter.from, peer);
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
         let now = cutter.now;
-        let acknowledged = Acknowledged { acknowledgment, origin: packet, has_peer_ended };
+        let acknowledged =
+            Acknowledged { acknowledgment, origin: packet, has_peer_ended, is_behind_fin: has_peer_ended && !header.has(TcpHeader::FIN) };
         tcp.reassembly.peer_acknowledges(&acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
         (cutter.now, cutter.is_behind_gap) = (now, false);
         self.cutter.from = from;
@@ -50,24 +51,18 @@ impl Talk<'_, '_> {
     /// A RST tells where the sender's direction ends.
     #[cold]
     pub(super) fn reset(&mut self, tcp: &mut [TcpHalf; 2], sequence: u32, packet: &Packet) {
-        tcp.get_mut(self.cutter.from.index()).into_iter().for_each(|tcp| tcp.reassembly.reaches(sequence, Teller::Reset, packet));
+        tcp.get_mut(self.cutter.from.index()).into_iter().for_each(|tcp| tcp.reassembly.reaches(sequence, Teller::Bytes, packet));
     }
 
     /// The end of the sender's direction.
     pub(super) fn finish(&mut self, tcp: &mut [TcpHalf; 2]) {
         let from = self.cutter.from;
-        let has_peer_ended = has_ended(tcp, from.peer());
+        let is_peers_fin_acknowledged = tcp.get(from.peer().index()).is_some_and(|peer| peer.is_end_acknowledged);
         let (Some(tcp), Some(half)) = (tcp.get_mut(from.index()), self.halves.get_mut(from.index())) else { return };
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        tcp.reassembly.finish(has_peer_ended, &mut |delivery| deliver(delivery, half, cutter, desk));
+        tcp.reassembly.finish(is_peers_fin_acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
         half.finish(from, desk);
     }
-}
-
-/// Whether a side has sent its FIN.
-#[inline]
-fn has_ended(tcp: &[TcpHalf; 2], side: Side) -> bool {
-    tcp.get(side.index()).is_some_and(|half| half.fin_sequence.is_some())
 }
 
 /// Passes on what came in order.
