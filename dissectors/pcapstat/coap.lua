@@ -144,7 +144,7 @@ local function specified_length(number, bytes, at, length)
 end
 
 -- Reads options from `at` on up to the payload marker or the end. Returns where the payload begins, whether the marker was there, and the
--- options' specified size; none where they break the format.
+-- options' specified size. None where they break the format, or the bytes end within one: then the fourth tells up to where they are options.
 local function read_options(bytes, at, message)
     local number, specified = 0, 0
     local last = #bytes
@@ -155,10 +155,13 @@ local function read_options(bytes, at, message)
             return at, true, specified
         end
         local delta, length
+        local is_broken = first >= 0xf0 or first % 16 == 15
         delta, at = extended(bytes, math.floor(first / 16), at)
         length, at = extended(bytes, first % 16, at)
-        if not delta or not length or at + length - 1 > last then
-            return nil
+        if is_broken or not delta or not length then
+            return nil, false, 0, not is_broken and last or nil
+        elseif at + length - 1 > last then
+            return nil, false, 0, at + length - 1
         end
         number = number + delta
         keep(message, number, bytes, at, length)
@@ -190,9 +193,11 @@ local function broken(message, len, why)
     return message
 end
 
--- A message of which `bytes` end before its payload: what is there counts as header, the rest is not known.
-local function cut(message, bytes, len)
-    message.header, message.option, message.payload, message.security, message.opaque = #bytes, 0, 0, 0, len - #bytes
+-- A message whose bytes end before its payload, and of which those up to `known` are known: header and token, and options.
+local function cut(message, known, len)
+    message.security = message.is_oscore and message.oscore_bytes or 0
+    message.option = known - message.header - message.security
+    message.payload, message.opaque = 0, len - known
     message.is_cut = true
     return message
 end
@@ -230,11 +235,12 @@ local function read_body(message, bytes, token_at, token_bytes, len, fixed)
     local options_at = token_at + token_bytes
     if #bytes < options_at - 1 then
         message.is_unidentified = true
-        return #bytes < len and cut(message, bytes, len) or broken(message, len, "token, RFC 7252 §3")
+        return options_at - 1 <= len and cut(message, options_at - 1, len) or broken(message, len, "token, RFC 7252 §3")
     end
-    local payload_at, has_marker, specified = read_options(bytes, options_at, message)
-    if #bytes < len and not has_marker then
-        return cut(message, bytes, len)
+    local payload_at, has_marker, specified, known = read_options(bytes, options_at, message)
+    known = known or payload_at and payload_at - 1
+    if #bytes < len and not has_marker and known and known <= len then
+        return cut(message, known, len)
     elseif not payload_at or (has_marker and payload_at > len) then
         return broken(message, len, "options or payload marker, RFC 7252 §3.1")
     end

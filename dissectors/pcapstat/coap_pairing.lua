@@ -321,6 +321,14 @@ local function answered(requester, message, request)
     end
 end
 
+-- What a response is whose request cannot be told: it brings data all the same where it answers one of several, or where nothing that its receiver asked
+-- is in the capture, so that its request was before, or goes another way.
+local function place_unmatched(requester, message)
+    local is_one_of_several = message.token == "" and #requester.anonymous > 0
+    local is_of_before = next(requester.polled) == nil and not requester.registered[message.token]
+    message.is_data = (is_one_of_several or is_of_before) and message.payload > 0 and coap.is_success(message)
+end
+
 -- A response, piggybacked on the ACK of what was `asked`, or separate, or a notification.
 local function place_response(message, peer, asked)
     local requester = sender_of(peer)
@@ -329,8 +337,7 @@ local function place_response(message, peer, asked)
         exchanges.join(asked.exchange, message)
         return "response"
     elseif not request then
-        -- it answers one of several
-        message.is_data = message.token == "" and #requester.anonymous > 0 and message.payload > 0 and coap.is_success(message)
+        place_unmatched(requester, message)
         return "response"
     end
     if is_notified(request, message, asked) then
@@ -375,14 +382,17 @@ end
 
 -- ACK and RST carry the ID of the message that they answer (§4.2, §4.3).
 local function place_answer(message, from, peer)
-    local sent = sender_of(peer).ids[message.id]
+    local sender = sender_of(peer)
+    local sent = sender.ids[message.id]
     if not sent or not is_alive(sent, message.time_ns) then
+        place_unmatched(sender, message)
+        sender.ids[message.id] = message.is_data and { time_ns = message.time_ns, is_con = true, is_acknowledged = true } or sent
         return
     end
     local was_acknowledged = sent.is_acknowledged
     sent.is_acknowledged = true
     if not sent.exchange then
-        return
+        message.is_retransmission = was_acknowledged
     elseif was_acknowledged then
         exchanges.join_again(sent.exchange, message)
     elseif message.kind == "RST" then

@@ -88,13 +88,13 @@ local function read_coap(info, _, _, packet, is_framed)
     return message, len
 end
 
-local function read_mqtt(info, stream, side, packet)
+local function read_mqtt(info, stream, _, packet)
     local bytes = raw(info, packet)
     if info.len > MOST and not mqtt.is_enough(bytes, stream) then
         bytes = raw(info, packet, ALL)
     end
     local len = mqtt.length(bytes) or info.len
-    return mqtt.read(bytes, len, stream, side), len
+    return mqtt.read(bytes, len, stream, packet.queue), len
 end
 
 local function read_mqttsn(info, stream, side, packet)

@@ -111,7 +111,7 @@ local function infer(connection, bytes, at)
 end
 
 -- §3.3; returns where the payload begins, and the specified size of what is before it.
-local function publish(message, bytes, at, connection, side)
+local function publish(message, bytes, at, connection, run)
     local flags = bytes:byte(1) % 16
     message.qos, message.dup, message.retain = floor(flags / 2) % 4, flags >= 8, flags % 2 == 1
     message.variant = QOS[message.qos] or ""
@@ -133,8 +133,8 @@ local function publish(message, bytes, at, connection, side)
         end
         specified = specified + size
     end
-    side.aliases = side.aliases or {}
-    message.topic = resolve(message, topic, side.aliases)
+    run.aliases = run.aliases or {}
+    message.topic = resolve(message, topic, run.aliases)
     return behind, specified
 end
 
@@ -290,9 +290,9 @@ function mqtt.is_enough(bytes, connection)
     return length ~= nil and ((connection.version or 5) < 5 or first + length - 1 <= #bytes)
 end
 
--- A control packet of `len` bytes, of which `bytes` holds the start (all of it, but for a long payload). `connection` and `side` keep
--- version and topic aliases.
-function mqtt.read(bytes, len, connection, side)
+-- A control packet of `len` bytes, of which `bytes` holds the start (all of it, but for a long payload). `connection` keeps
+-- the version, and `run`, the bytes in order that it is of, topic aliases: a hole before them may have held others.
+function mqtt.read(bytes, len, connection, run)
     local first = bytes:byte(1) or 0
     local remaining, at = variable(bytes, 2)
     local number = floor(first / 16)
@@ -315,7 +315,7 @@ function mqtt.read(bytes, len, connection, side)
         return cut(message, bytes, len)
     end
     message.dup = dup(number, first % 16, connection)
-    local behind, specified = reader(message, bytes, at, connection, side)
+    local behind, specified = reader(message, bytes, at, connection, run)
     if not behind then
         return broken(message, len)
     end

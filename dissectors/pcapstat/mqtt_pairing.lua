@@ -71,7 +71,7 @@ local function find(message)
         if is_old or publication.delivered_to and publication.delivered_to[message.stream] then
             break
         end
-        found = publication
+        found = not publication.is_refused and publication or found
     end
     return found
 end
@@ -163,7 +163,10 @@ local function place_acknowledgement(message, _, peer)
     if not flow then
         return
     end
-    local is_last = message.number ~= PUBREC or (message.result or 0) >= FAILURE
+    local is_refusal = message.number ~= PUBCOMP and (message.result or 0) >= FAILURE
+    local is_last = message.number ~= PUBREC or is_refusal
+    -- its receiver delivers it to nobody
+    flow.exchange.is_refused = flow.exchange.is_refused or is_refusal
     exchanges.join(flow.exchange, message)
     if message.number ~= PUBCOMP then
         exchanges.acknowledge(flow.exchange, message)

@@ -93,11 +93,24 @@ local function release(side)
         if ahead <= 0 then
             table.remove(side.held, at)
             streams.pass(side, piece)
+            side.filled = side.filled or {}
+            side.filled[#side.filled + 1] = piece.run
             at = 1
         else
             at = at + 1
         end
     end
+end
+
+-- Topic aliases that were set behind a hole count for what comes behind what has filled it by now.
+local function take_over_aliases(side)
+    for _, run in ipairs(side.filled or {}) do
+        for alias, topic in pairs(run.aliases or {}) do
+            side.queue.aliases = side.queue.aliases or {}
+            side.queue.aliases[alias] = topic
+        end
+    end
+    side.filled = nil
 end
 
 -- Puts a segment behind the bytes in order; what of it was there before is sent again, and what messages took of it behind a hole is gone.
@@ -127,6 +140,7 @@ local function hold(side, piece)
         side.ahead = pieces.queue()
     end
     side.ahead_next = (piece.sequence + piece.total) % MODULUS
+    piece.run = side.ahead
     pieces.push(side.ahead, piece)
 end
 
@@ -155,6 +169,9 @@ function streams.take(side, packet)
     end
     piece.sequence = packet.sequence
     side.next = side.next or packet.sequence
+    if side.filled then
+        take_over_aliases(side)
+    end
     if distance(packet.sequence, side.next) > 0 and is_held(side, packet) then
         return false, side.ahead
     elseif distance(packet.sequence, side.next) > 0 and #side.held < HELD then

@@ -1,7 +1,8 @@
 """A second opinion: what tshark's own dissectors say of a capture, compared with what the core says, message by message and field by field.
 
 The two share nothing but the names of fields (`wireshark` in the rows of protocols). Differences that are known stand in `explained.csv`
-with their reason: pattern of capture, protocol, kind of message, column, versions of tshark that show it, reason; `*` stands for any.
+with their reason: pattern of capture, protocol, kind of message, column, versions of tshark that show it, where it is (`WHERE`), reason;
+`*` stands for any.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ Messages = dict[tuple[Place, str], list[dict[str, Any]]]
 class Shape:
     """How tshark lays out a protocol in PDML; as a rule a layer is a message.
 
-    `row` is the protocol's row (`decode_as`), where several have its name. `records` are the fields that hold a message each, `without` a
-    field of layers that hold none. `shows` tells which kinds of ours it shows at all. `by_stream`: it shows a message at another frame than
-    the core does, so that those of a direction are compared in their order.
+    `row` is the protocol's row (`decode_as`), where several have its name. `records` are the fields that hold a message each, `without` the
+    values of fields of layers that hold none. `shows` tells which kinds of ours it shows at all. `by_stream`: it shows a message at another
+    frame than the core does, so that those of a direction are compared in their order.
     """
 
     row: str | None = None
     records: tuple[str, ...] = ()
-    without: str | None = None
+    without: tuple[tuple[str, frozenset[str]], ...] = ()
     shows: Callable[[str], bool] = lambda _kind: True
     by_stream: bool = False
 
@@ -64,7 +65,11 @@ CLOSED = {
     "quic": Shape(row="quic"),
     "xmpp": Shape(records=tuple(f"xmpp.{name}" for name in STANZAS), shows=lambda kind: kind in STANZAS, by_stream=True),
 }
-FRAMES = Shape(row="quic_frames", records=("quic.frame",), without="quic.long.packet_type", shows=lambda kind: kind not in PACKETS)
+HANDSHAKES = (("quic.long.packet_type", frozenset("023")), ("quic.long.packet_type_v2", frozenset("130")))
+"""Initial, Handshake and Retry, whose frames are no messages (RFC 9000 §17.2, RFC 9369 §3.2); those of 0-RTT packets are."""
+FRAMES = Shape(row="quic_frames", records=("quic.frame",), without=HANDSHAKES, shows=lambda kind: kind not in PACKETS)
+CARRIED = {"mqtt", "coap", "xmpp"}
+"""Protocols that WebSockets carry."""
 ALSO = {"http3": "quic"}
 """Protocols whose rows are frames of another."""
 
@@ -101,6 +106,7 @@ class Rule:
     kind: str
     column: str
     tshark: str
+    where: str
     reason: str
 
     def is_of(self, version: tuple[int, ...]) -> bool:
@@ -116,6 +122,37 @@ class Rule:
         is_capture = fnmatch.fnmatchcase(path, self.capture) or fnmatch.fnmatchcase(path, f"*/{self.capture}")
         pairs = ((self.protocol, difference.protocol), (self.kind, difference.kind), (self.column, difference.column))
         return is_capture and all(pattern in {"*", value} for pattern, value in pairs)
+
+    def explains(self, difference: Difference, both: Opinions) -> bool:
+        """Whether it explains a difference between these opinions."""
+        return self.covers(difference) and (self.where == "*" or WHERE[self.where](difference, both))
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """What tshark and the core say of one protocol in one frame, or in one direction of a stream.
+
+    `is_websocket` tells whether tshark shows frames of a WebSocket there, `is_carrying` whether the core has bytes of messages in it.
+    """
+
+    theirs: Sequence[dict[str, Any]]
+    ours: Sequence[dict[str, Any]]
+    is_websocket: bool = False
+    is_carrying: bool = False
+
+    def is_nameless(self, message: int) -> bool:
+        """Whether a message of the core's has a topic alias, and no topic."""
+        row = self.ours[message]
+        return row["topic_alias"] is not None and row["topic_name"] is None
+
+
+WHERE: dict[str, Callable[[Difference, Opinions], bool]] = {
+    "hidden types": lambda _, both: len(both.theirs) == sum(row["content_type"] is not None for row in both.ours),
+    "in websocket": lambda _, both: both.is_websocket and len(both.theirs) < len(both.ours),
+    "carrier": lambda _, both: both.is_carrying and len(both.theirs) > len(both.ours),
+    "alias unknown": lambda difference, both: both.is_nameless(difference.message),
+}
+"""Where differences are that a row explains in any capture."""
 
 
 @functools.cache
@@ -147,13 +184,20 @@ def differences(capture: Capture) -> Iterator[Difference]:
     ours = from_core(capture)
     theirs = from_tshark(capture)
     copies = Copies(capture.notes.rows())
+    carrying = carrying_frames(ours)
     name = capture.name or ", ".join(capture.paths)
     for place, protocol in sorted(theirs.keys() | ours.keys()):
-        both = theirs.get((place, protocol), []), ours.get((place, protocol), [])
-        known = copies.reason(protocol, *both)
-        for difference in at_place(name, protocol, *both):
-            reason = next((rule.reason for rule in rules() if rule.covers(difference)), known)
+        is_websocket = (place, "websocket") in theirs
+        both = Opinions(theirs.get((place, protocol), []), ours.get((place, protocol), []), is_websocket, place[0] in carrying)
+        known = copies.reason(protocol, both.theirs, both.ours)
+        for difference in at_place(name, protocol, both.theirs, both.ours):
+            reason = next((rule.reason for rule in rules() if rule.explains(difference, both)), known)
             yield Difference(**{**asdict(difference), "explanation": reason})
+
+
+def carrying_frames(ours: Messages) -> set[int]:
+    """Return the frames with bytes of messages that WebSockets carry."""
+    return {frame for (_, protocol), rows in ours.items() if protocol in CARRIED for row in rows for frame in row["frames"]}
 
 
 class Copies:
@@ -195,7 +239,9 @@ def from_core(capture: Capture) -> Messages:
     columns = {column for name, shape in wanted.items() for column in columns_of(name, shape.row).values()}
     found: Messages = defaultdict(list)
     for batch in capture.messages.batches():
-        for row in batch.select(sorted(columns | {"frame", "stream", "source_port", "protocol", "kind", "malformed"})).to_pylist():
+        for row in batch.select(
+            sorted(columns | {"frame", "frames", "stream", "source_port", "protocol", "kind", "malformed"})
+        ).to_pylist():
             name = ALSO.get(row["protocol"], row["protocol"])
             shape = wanted.get(name)
             if shape and shape.shows(row["kind"]):
@@ -288,7 +334,7 @@ def packets(stream: IO[bytes]) -> Iterator[ET.Element]:
 def split(layer: ET.Element, name: str, shape: Shape) -> Iterator[dict[str, Any]]:
     """Return our columns of each message of a layer. Compared by stream, a layer without the start of a message has none."""
     records = [field for field in layer if field.get("name") in shape.records] if shape.records else [layer]
-    if shape.without and layer.find(f"field[@name='{shape.without}']") is not None:
+    if any(field.get("show") in values for name, values in shape.without for field in layer.iterfind(f"field[@name='{name}']")):
         return
     for record in records:
         columns = columns_in(record, columns_of(name, shape.row))

@@ -118,18 +118,23 @@ def cut(path: Path, frames: Sequence[tuple[Any, int]]) -> Path:
 
 
 def test_cut_datagrams_have_the_bytes_of_the_wire(tmp_path: Path) -> None:
-    """Header, option, payload, opaque of 19 bytes: 4, a token of 2, Uri-Path (2), marker, payload of 10; likewise of MQTT-SN's PUBLISH."""
+    """Header, option, payload, opaque of 19 bytes: 4, a token of 2, Uri-Path (2), marker, payload of 10; likewise of MQTT-SN's PUBLISH.
+
+    What is known of a cut message has its place (RFC 7252 §3): the token's length stands in the first byte, an option's in its own.
+    """
     coap = around(UDP(sport=40001, dport=5683), b"\x42\x02\x00\x01TT\xb1a\xff0123456789")
     publish = around(UDP(sport=40001, dport=1883), sn(0x0C, b"\x20\x00\x01\x00\x05" + bytes(12)))
     assert len(coap) == len(publish) == 42 + 19
-    lengths = (42 + 5, 42 + 7, 42 + 9, 42 + 10, 42 + 19)
+    lengths = (42 + 5, 42 + 7, 42 + 8, 42 + 9, 42 + 10, 42 + 19)
     path = cut(tmp_path / "mqttsn-cut.pcap", [(frame, length) for frame in (coap, publish) for length in lengths])
     shown = [
         values(message) for _, tree in parsed(path, OVERHEAD, ()) for message in tree.findall("field[@name='pcapstat_overhead.message']")
     ]
     parts = [tuple(int(fields[f"{part}_bytes"]) for part in ("header", "option", "payload", "opaque")) for fields in shown]
-    assert parts[:5] == [(5, 0, 0, 14), (7, 0, 0, 12), (7, 2, 10, 0), (7, 2, 10, 0), (7, 2, 10, 0)]
-    assert parts[5:] == [(5, 0, 0, 14), (7, 0, 12, 0), (7, 0, 12, 0), (7, 0, 12, 0), (7, 0, 12, 0)]
+    assert parts[:6] == [(6, 0, 0, 13), (6, 2, 0, 11), (6, 2, 0, 11), (7, 2, 10, 0), (7, 2, 10, 0), (7, 2, 10, 0)]
+    assert parts[6:] == [(5, 0, 0, 14), (7, 0, 12, 0), (7, 0, 12, 0), (7, 0, 12, 0), (7, 0, 12, 0), (7, 0, 12, 0)]
+    table = pa.table(pcapstat.open(path, decode_as=["udp.port==1883,mqttsn"]).messages).to_pylist()
+    assert [tuple(row[f"{part}_bytes"] for part in ("header", "option", "payload", "opaque")) for row in table] == parts
     assert {fields["frame_bytes"] for fields in shown} == {str(42 + 19)}
 
 

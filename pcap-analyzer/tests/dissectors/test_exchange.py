@@ -44,10 +44,10 @@ def number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def shown(path: Path) -> dict[str, dict[str, str]]:
+def shown(path: Path, arguments: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
     """Return the fields of each exchange, by its number: of the last message that shows it, with links of the first."""
     found: dict[str, dict[str, str]] = {}
-    for _, tree in trees(path, SCRIPT, TWO_PASSES):
+    for _, tree in trees(path, SCRIPT, (*TWO_PASSES, *arguments)):
         for branch in tree.findall("field[@name='pcapstat_exchange.exchange']"):
             found[branch.attrib["show"]] = values(branch)
     return found

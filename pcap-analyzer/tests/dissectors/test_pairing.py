@@ -22,12 +22,14 @@ from against_standards.building import (
     connack_311,
     connect,
     mqtt,
+    packets,
     publish,
     suback,
     subscribe,
     text,
     two_connections,
 )
+from scapy.utils import wrpcap
 
 from dissectors.test_exchange import of_lua, of_table, shown
 
@@ -38,6 +40,8 @@ AS_PUBLISHED = 0b1000
 """Of a subscription's options (MQTT 5 §3.8.3.1)."""
 COLUMNS = ("kind", "outcome", "frame_first", "frame_last", "rtt_ns", "payload_bytes", "retransmissions", "parent")
 MS = 1_000_000
+NOT_IN_ORDER = ("-o", "tcp.reassemble_out_of_order:FALSE")
+"""Wireshark goes on behind a hole."""
 
 Exchange = tuple[str, str, int, int, int | None, int, int, int | None]
 
@@ -313,6 +317,42 @@ def test_what_was_published_before_the_subscription_is_not_delivered(
 
     assert [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))] == rows
     assert [round(row["delay_ns"] / 1e6) for row in rows if row["delay_ns"] is not None] == delays_ms
+
+
+def aliased(topic: str, payload: bytes) -> bytes:
+    """Return a PUBLISH with topic alias 1 (MQTT 5 §3.3.2.3.4)."""
+    return publish(topic=topic, properties=b"\x23\0\1", payload=payload)
+
+
+@pytest.mark.parametrize(("is_lost", "parents"), [(True, [None, 15, 16]), (False, [None, 16, 17])], ids=["lost", "there"])
+def test_an_alias_behind_a_gap_names_no_topic(is_lost: bool, parents: list[int | None], tmp_path: Path) -> None:
+    """MQTT 5 §3.3.2.3.4: a PUBLISH set the alias anew, to "b". The delivery in "a" is of a publisher that the capture does not show."""
+    said = [(C, connect(identifier="p"), 0.05), (S, connack(), 0.06), (C, aliased("a", b"1"), 0.07), (C, aliased("b", b"2"), 0.08)]
+    said += [(C, aliased("", b"3"), 0.09), (C, aliased("c", b"4"), 0.1), (C, aliased("", b"5"), 0.11)]
+    published = packets([*said, (C, mqtt(12), 0.12), (S, mqtt(13), 0.13)], "tcp", 1883)
+    said = [(C, connect(identifier="s"), 0.01), (S, connack(), 0.02), (C, subscribe(1, "#"), 0.03), (S, suback(1, 0), 0.04)]
+    said += [(S, publish(topic=topic, payload=payload), 0.2) for topic, payload in (("a", b"3"), ("c", b"4"), ("c", b"5"))]
+    received = packets(said, "tcp", 1883, client_port=40001)
+    if is_lost:
+        del published[6]
+    path = tmp_path / "mqtt.pcap"
+    wrpcap(str(path), [*received[:7], *published, *received[7:]])
+    rows = of_table(path)
+
+    assert [row["parent"] for row in rows if row["kind"] == "PUBLISH QoS 0" and row["direction"] == "s2c"] == parents
+    assert [of_lua(fields) for _, fields in sorted(shown(path, NOT_IN_ORDER).items(), key=lambda entry: int(entry[0]))] == rows
+
+
+def test_a_publication_that_is_refused_is_not_delivered(tmp_path: Path) -> None:
+    """MQTT 5 §4.3.2: behind PUBACK with 0x87 (not authorized) the broker has no such message; it delivers the equal one behind it."""
+    subscriber = [(C, connect(identifier="s"), 0.01), (S, connack(), 0.02), (C, subscribe(1, "t"), 0.03), (S, suback(1, 0), 0.04)]
+    publisher = [(C, connect(identifier="p"), 0.05), (S, connack(), 0.06), (C, publish(1, 1), 0.07), (S, ack(4, 1, 0x87), 0.08)]
+    publisher += [(C, publish(2, 1), 0.09), (S, ack(4, 2), 0.1)]
+    path = two_connections(tmp_path / "mqtt.pcap", [*subscriber, (S, publish(), 0.11)], publisher, 0)
+    rows = of_table(path)
+
+    assert [round(row["delay_ns"] / 1e6) for row in rows if row["delay_ns"] is not None] == [20]
+    assert [of_lua(fields) for _, fields in sorted(shown(path).items(), key=lambda entry: int(entry[0]))] == rows
 
 
 def test_a_late_delivery_is_linked_with_its_publication(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from against_standards.building import ACK, CON, CONTENT, GET, C, S, capture, coap
 
 import pcapstat
 from dissectors.shown import PROTOCOLS, captures, decode_as, keys, run
@@ -71,6 +72,18 @@ def test_figures_are_those_of_the_summary(path: Path) -> None:
     """Each session ends with the same times, data, rates and overhead."""
     found, wanted = shown(path), expected(path, Choices())
     assert {name: found.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("kind", [ACK, CON], ids=["piggybacked", "separate"])
+def test_responses_to_what_was_asked_before_the_capture_are_data(kind: int, tmp_path: Path) -> None:
+    """RFC 7252 §5.2: two responses, the first of them twice; then a request and its response."""
+    first, second = coap(kind, CONTENT, 1, b"A", [], b"21"), coap(kind, CONTENT, 2, b"B", [], b"22.5")
+    said = [(S, first), (S, first), (S, second), (C, coap(CON, GET, 9, b"C", [(11, b"a")])), (S, coap(ACK, CONTENT, 9, b"C", [], b"2"))]
+    path = capture(tmp_path / "middle.pcap", said, "udp", 5683)
+
+    found = shown(path)
+    assert found == expected(path, Choices())
+    assert [(session["data_messages"], session["data_bytes"]) for session in found.values()] == [(3, 2 + 4 + 1)]
 
 
 @pytest.mark.parametrize("layer", LAYERS)

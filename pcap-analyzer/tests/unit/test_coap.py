@@ -99,6 +99,23 @@ def test_notifications_of_a_registration_before_the_capture_are_data(tmp_path: P
     assert [row[0] for row in rows(path, "exchanges", "parent")] == [None] * 6
 
 
+def test_responses_to_what_was_asked_before_the_capture_are_data(tmp_path: Path) -> None:
+    """RFC 7252 §5.2: payload reaches the client, once, whatever it asked; behind a request another token's is stray."""
+    for said, expected in (
+        ([(S, coap(ACK, CONTENT, 1, b"A", [], b"21")), (S, coap(ACK, CONTENT, 1, b"A", [], b"21"))], [True, False]),
+        ([(S, coap(CON, CONTENT, 1, b"A", [], b"21")), (S, coap(CON, CONTENT, 1, b"A", [], b"21"))], [True, False]),
+        ([(S, coap(ACK, CONTENT, 1, b"A", [], b"21")), (S, coap(ACK, CONTENT, 2, b"B", [], b"22"))], [True, True]),
+        # diagnostic payload (§5.5.2), and none
+        ([(S, coap(ACK, 0x84, 1, b"A", [], b"none")), (S, coap(ACK, CONTENT, 2, b"B"))], [False, False]),
+        ([(C, coap(CON, GET, 7, b"Z", [PATH])), (S, coap(ACK, CONTENT, 1, b"A", [], b"21"))], [False, False]),
+    ):
+        path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+        assert [row[0] for row in rows(path, "messages", "is_data")] == expected
+        again = [row[0] for row in rows(path, "messages", "is_retransmission")]
+        assert again == [False, said[0] == said[1]]
+        assert "unmatched" in {note for (note,) in rows(path, "notes", "note")}
+
+
 def test_the_marker_is_found_behind_the_options(tmp_path: Path) -> None:
     """Trap 16: 0xff in the token, in an ETag and in the payload's first byte is no payload marker (RFC 7252 §3)."""
     asked, answer = coap(CON, GET, 1, b"\xff\xff", [(4, b"\xff\xff\xff")]), coap(ACK, CONTENT, 1, b"\xff\xff", [], b"\xff21")

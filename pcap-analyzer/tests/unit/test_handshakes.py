@@ -105,6 +105,22 @@ def test_a_datagram_that_is_filled_up_tells_nothing_of_the_application(tmp_path:
     assert row["handshake_bytes"] == sum(28 + length for length in datagrams)
 
 
+def test_other_protocols_between_the_same_ports_are_no_records(tmp_path: Path) -> None:
+    """RFC 7983 §7: a STUN Binding request (RFC 8489 §5), RTP (RFC 3550 §5.1), ZRTP and a TURN channel behind a ClientHello; all count."""
+    hello = b"\xfe\xfd" + bytes(range(32)) + b"\0" + b"\0\0\2\xc0\xa8\1\0"
+    stun, rtp = b"\0\1\0\0\x21\x12\xa4\x42" + bytes(12), b"\x80\x60" + bytes(10) + bytes(160)
+    others = [stun, rtp, b"\x10\0" + bytes(26), b"\x40\0\0\4" + bytes(4)]
+    packets = [datagram(True, message(CLIENT_HELLO, 0, hello)), *(datagram(number % 2 == 0, other) for number, other in enumerate(others))]
+    path = tmp_path / "shared.pcap"
+    row = session(path, packets)
+
+    opened = pcapstat.open(path, engine="native")
+    assert (row["messages"], row["malformed"]) == (1, 0)
+    [note] = [note for note in pa.table(opened.notes).to_pylist() if note["note"] == "port-shared"]
+    assert (note["frame_first"], note["frame_last"], note["count"], note["text"].split(": ")[-1]) == (2, 5, 4, "228 bytes")
+    assert opened.summary().sessions[0].session_bytes == sum(len(bytes(each)) for each in packets)
+
+
 def test_each_connection_between_the_same_ports_has_its_handshake(tmp_path: Path) -> None:
     """RFC 9000 §7.2: a client that chooses another connection ID begins anew, as HTTP/3 clients do that keep their socket."""
     server = b"\x08" * 8

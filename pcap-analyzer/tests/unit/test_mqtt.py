@@ -139,6 +139,22 @@ def test_a_second_copy_by_another_subscription_is_no_second_delivery(tmp_path: P
     assert [row[2:] for row in delivered if row[:2] == ("s2c", "PUBLISH QoS 0")] == [(50_000_000, 1), (None, 1)]
 
 
+def test_what_the_broker_refuses_is_data_and_is_not_delivered(tmp_path: Path) -> None:
+    """MQTT 5 §4.3.2, §2.4: behind PUBACK with 0x87 the broker has no such message; what it delivers is the equal one that it accepted."""
+    publisher = [(C, connect(identifier="p"), 0.1), (S, connack(), 0.11), (C, publish(1, 1), 0.12), (S, ack(PUBACK, 1, 0x87), 0.13)]
+    publisher += [(C, publish(2, 1), 0.15), (S, ack(PUBACK, 2, 0x10), 0.16)]
+    path = two_connections(tmp_path / "x.pcap", [*SUBSCRIBER, (S, publish(), 0.2)], publisher, 0.0)
+
+    flows = rows(path, "exchanges", "direction", "kind", "result", "outcome", "delay_ns")
+    assert [flow[2:] for flow in flows if flow[1] == "PUBLISH QoS 1"] == [("0x87", "complete", None), ("0x10", "complete", None)]
+    assert [flow[4] for flow in flows if flow[:2] == ("s2c", "PUBLISH QoS 0")] == [50_000_000]
+    told = {row[0]: row[1:] for row in rows(path, "notes", "note", "session", "frame_first", "count")}
+    # behind twice three packets of TCP's opening and four of the subscriber's
+    assert (told["not-accepted"], told["undelivered"][0]) == ((1, 14, 1), 1)
+    # both payloads of one byte reached the broker
+    assert [session.data_bytes for session in pcapstat.open(path).summary().sessions] == [1, 2]
+
+
 def test_a_delay_below_zero_stays_so(tmp_path: Path) -> None:
     """Trap 34: the delivery is captured behind the publication but stamped 10 ms before it."""
     frames = packets(SUBSCRIBER, "tcp", 1883) + packets(PUBLISHER, "tcp", 1883, client_port=40_001)

@@ -346,6 +346,41 @@ def test_what_the_peer_acknowledged_or_a_reset_is_behind_is_lost_where_it_is_not
         assert bool(tshark(capture, "tcp.analysis.ack_lost_segment", "frame.number")) == (kept < len(last))
 
 
+Ends = list[tuple[int, str, bytes]]
+"""Who sends which flags, and what the client sent before that, which the capture lacks: "F" is a FIN, which takes a number too."""
+
+
+def lost_at_end(path: Path, kept: int, ends: Ends) -> int:
+    """Return the bytes that a connection lacks whose last message was captured in part."""
+    connection = without_end(publish(1, b"x" * 40)[:kept], kept)
+    for number, (side, flags, lost) in enumerate(ends):
+        connection.lose(0, lost)
+        connection.send(1.1 + number / 10, side, flags=flags)
+    [session] = pa.table(pcapstat.open(connection.write(path)).sessions).to_pylist()
+    assert (session["tcp_out_of_order"], session["tcp_retransmissions"]) == (0, 0)
+    return int(session["lost_bytes"])
+
+
+@pytest.mark.parametrize("kept", [0, 20, 47])
+def test_a_fin_that_is_lost_with_the_last_bytes_is_none_of_them(kept: int, tmp_path: Path) -> None:
+    """RFC 9293 §3.4, §3.6: the server acknowledges the client's FIN by one number more than there are bytes."""
+    rest = publish(1, b"x" * 40)[kept:]
+    both = rest + b"F"
+    for ends in (
+        # the client ends first: the server's FIN acknowledges that, and is acknowledged
+        [(1, "FA", both), (0, "A", b"")],
+        [(1, "A", both), (1, "FA", b""), (0, "A", b"")],
+        # the server does: its last packet acknowledges the client's FIN
+        [(1, "FA", b""), (1, "A", both)],
+        [(1, "FA", b""), (0, "A", b""), (1, "A", both), (1, "A", b"")],
+        # the server does, when it has got the last bytes; the client's FIN comes later, or is lost, or is not sent yet
+        [(1, "A", rest), (1, "FA", b""), (0, "A", b""), (0, "FA", b""), (1, "A", b"")],
+        [(1, "A", rest), (1, "FA", b""), (0, "A", b""), (1, "A", b"F")],
+        [(1, "FA", rest)],
+    ):
+        assert lost_at_end(tmp_path / "ends.pcap", kept, ends) == len(rest), ends
+
+
 def test_an_acknowledgement_that_was_captured_before_its_data_tells_of_no_loss(tmp_path: Path) -> None:
     """The capture mixed up frames of two directions: all is there, nothing came out of order, and what has no time to its ACK has none."""
     connection = Connection()

@@ -46,6 +46,7 @@ notes! {
     GAP, "gap", "bytes of the stream are not in the capture; decoding went on at the next message boundary", "messages in the gap, losses";
     UNPARSED, "unparsed", "bytes of the stream belong to no message that could be decoded", "messages";
     UNFINISHED, "unfinished", "the capture ends inside a message", "the last message";
+    PORT_SHARED, "port-shared", "datagrams of other protocols between the same ports (RFC 7983: STUN, ZRTP, TURN channels, RTP); they are no messages", "messages of these datagrams";
     // protocols
     MALFORMED, "malformed", "a message breaks its format", "fields of this message";
     UNLIKE_PORT, "unlike-port", "streams on a protocol's port hold other bytes than its messages, or broken ones; -d decodes them all the same", "all that these frames hold";
@@ -54,7 +55,8 @@ notes! {
     ALIAS_UNKNOWN, "alias-unknown", "a topic alias was set where the capture does not show it", "topic names, links between publisher and subscriber";
     AMBIGUOUS, "ambiguous", "an answer fits several open requests, or what tells them apart was not captured", "response times of these exchanges";
     UNANSWERED, "unanswered", "requests without an answer in the capture", "response times, losses";
-    UNMATCHED, "unmatched", "answers to nothing that is open in the capture", "response times";
+    UNMATCHED, "unmatched", "answers to nothing that is open in the capture", "response times, data";
+    NOT_ACCEPTED, "not-accepted", "publications that their receiver refuses by a reason code (MQTT 5 §2.4); they reached it, and count as data", "data, goodput, delay";
     SENT_BEFORE, "sent-before", "publications go on that an earlier connection of the client began; they are its data", "data, goodput";
     ENCRYPTED, "encrypted", "content is encrypted; figures come from record sizes and times", "data, goodput, messages";
     COMPRESSED, "compressed", "compressed payload cannot be inflated; data counts as it is on the wire", "data bytes, goodput";

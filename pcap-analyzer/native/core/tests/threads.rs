@@ -77,7 +77,7 @@ fn publish(turn: u32, topic: u8, quality: u8) -> Vec<u8> {
     [&[0x30 | quality << 1, body.len() as u8][..], &body].concat()
 }
 
-/// Publishers whose messages go to none, one or some of the subscribers; clients of a CoAP server; a group's members that answer a request to it; some
+/// Publishers whose messages the broker refuses at times, before they send them again, and go to none, one or some of the subscribers; clients of a CoAP server; a group's members that answer a request to it; some
 /// who speak to the broker, and no MQTT.
 fn capture() -> Vec<u8> {
     let mut capture = Capture::new();
@@ -86,11 +86,16 @@ fn capture() -> Vec<u8> {
     for turn in 0..11_000_u32 {
         let dice = turn.wrapping_mul(2_654_435_761) >> 16;
         let (publisher, topic) = ((dice % 23) as usize, (dice % 5) as u8);
-        publishers[publisher].segment(&mut capture, 0, ACK, &publish(turn, topic, 1));
+        let (message, identifier) = (publish(turn, topic, 1), (turn as u16 | 1).to_be_bytes());
+        if dice % 7 == 0 {
+            publishers[publisher].segment(&mut capture, 0, ACK, &message);
+            publishers[publisher].segment(&mut capture, 1, ACK, &[&[0x40, 3][..], &identifier, &[0x87]].concat());
+        }
+        publishers[publisher].segment(&mut capture, 0, ACK, &message);
         for at in 0..(dice % 4) as usize {
             subscribers[(topic as usize + at) % 7].segment(&mut capture, 1, ACK, &publish(turn, topic, 0));
         }
-        publishers[publisher].segment(&mut capture, 1, ACK, &[&[0x40, 2][..], &(turn as u16 | 1).to_be_bytes()].concat());
+        publishers[publisher].segment(&mut capture, 1, ACK, &[&[0x40, 2][..], &identifier].concat());
         let (client, id) = (([10, 0, 2, (dice % 200) as u8], 40_000), (turn as u16).to_be_bytes());
         capture.datagram(client, ([10, 0, 0, 2], 5683), &[&[0x41, 1][..], &id, &[7, 0xb1, b'a']].concat());
         capture.datagram(([10, 0, 0, 2], 5683), client, &[&[0x61, 0x45][..], &id, &[7, 0xff, b'1']].concat());
@@ -146,7 +151,7 @@ fn tables_of_a_large_capture_do_not_depend_on_the_threads() {
 
     // what makes it a test of links: most sessions are publishers and subscribers, each of the others is of one client or one group
     assert_eq!(23 + 7 + 200 + 22, one.sessions.len());
-    assert!(expected[3].contains("\"delay\"") && expected[4].contains("undelivered"));
+    assert!(expected[3].contains("\"delay\"") && expected[4].contains("undelivered") && expected[4].contains("not-accepted"));
     assert!(expected[4].contains("unlike-port"));
     for threads in [2, 3, 4] {
         for (expected, found) in expected.iter().zip(tables(&read(threads))) {

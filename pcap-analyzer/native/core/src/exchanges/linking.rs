@@ -13,6 +13,7 @@ enum What {
     Publish(Publishing),
     /// Bytes of a publication's leg; publications are numbered by each thread.
     AddToLeg(PublicationId, Parts),
+    Refuse(PublicationId),
     Deliver(Delivery),
 }
 
@@ -98,6 +99,14 @@ impl Exchanges {
         match &mut self.linking {
             Linking::Here(links) => links.add_to_leg(publication, &message.parts(), &mut self.events),
             Linking::Later(steps) => steps.add_to_leg(self.order, publication, message.parts()),
+        }
+    }
+
+    /// The broker refuses a message: it delivers it to nobody from now on.
+    pub fn refuse(&mut self, publication: PublicationId) {
+        match &mut self.linking {
+            Linking::Here(links) => links.refuse(publication),
+            Linking::Later(steps) => steps.add(self.order, What::Refuse(publication)),
         }
     }
 
@@ -209,6 +218,12 @@ impl Waiting {
         self.steps.front().map_or(u64::MAX, |step| step.order)
     }
 
+    /// The number among all of one that the thread has numbered, as long as it may still be delivered.
+    fn publication(&self, of_thread: PublicationId) -> Option<PublicationId> {
+        let place = usize::try_from(of_thread.before().checked_sub(self.forgotten)?).ok()?;
+        self.publications.get(place).copied()
+    }
+
     /// Takes the next step.
     fn link(&mut self, links: &mut Links, events: &mut Vec<Event>) {
         let Some(step) = self.steps.pop_front() else { return };
@@ -221,10 +236,9 @@ impl Waiting {
                 }
             }
             What::AddToLeg(publication, parts) => {
-                let place = publication.before().checked_sub(self.forgotten).and_then(|place| usize::try_from(place).ok());
-                let Some(publication) = place.and_then(|place| self.publications.get(place)) else { return };
-                links.add_to_leg(*publication, parts, events);
+                self.publication(*publication).into_iter().for_each(|publication| links.add_to_leg(publication, parts, events));
             }
+            What::Refuse(publication) => self.publication(*publication).into_iter().for_each(|publication| links.refuse(publication)),
             What::Deliver(delivery) => {
                 links.deliver(delivery, events);
             }

@@ -94,6 +94,8 @@ struct Publication {
 enum Fate {
     /// Nobody got it so far; who published it.
     Undelivered(u32),
+    /// Nobody got it, and nobody will: its receiver refused it.
+    Refused(u32),
     Delivered,
     /// More subscribers got it than are noted in it.
     DeliveredToMany,
@@ -203,7 +205,7 @@ impl Links {
     /// Counts what became of a publication, to be told at the capture's end: most publications in captures without a subscriber are delivered to nobody.
     #[inline]
     fn count(&mut self, fate: Fate) {
-        let Fate::Undelivered(session) = fate else { return };
+        let (Fate::Undelivered(session) | Fate::Refused(session)) = fate else { return };
         let at = session as usize;
         if at >= self.undelivered.len() {
             self.undelivered.resize(at + 1, 0);
@@ -228,7 +230,7 @@ impl Links {
         let mut number = *self.lists.get(key.list())?;
         while self.is_known(number) {
             let publication = self.publications.get(place(number))?;
-            if publication.key == key {
+            if publication.key == key && !self.is_refused(number) {
                 if publication.time_ns < since_ns || self.receivers(number, publication).any(|receiver| receiver == session) {
                     break;
                 }
@@ -237,6 +239,10 @@ impl Links {
             number = publication.before;
         }
         self.note_delivery(found?, session)
+    }
+
+    fn is_refused(&self, number: u64) -> bool {
+        matches!(self.fates.get(place(number)), Some(Fate::Refused(_)))
     }
 
     fn note_delivery(&mut self, number: u64, session: u32) -> Option<Publication> {
@@ -274,6 +280,15 @@ impl Links {
         let publication = *publication;
         let leg = |session| Event::PublisherLeg { session, from: Side::Server, publisher: publication.session, parts: *parts };
         events.extend(self.receivers(number, &publication).map(leg));
+    }
+
+    /// The broker refuses a message. What it delivered all the same stays linked.
+    pub(super) fn refuse(&mut self, publication: PublicationId) {
+        let number = publication.0.get();
+        let fate = if self.is_known(number) { self.fates.get_mut(place(number)) } else { None };
+        if let Some(&mut Fate::Undelivered(session)) = fate {
+            fate.into_iter().for_each(|fate| *fate = Fate::Refused(session));
+        }
     }
 
     /// The broker delivers a message: links it with its publication, where that is in the capture, and tells the session. Returns the publication's
@@ -340,6 +355,18 @@ mod tests {
         }
 
         assert_eq!([None, Some(11), Some(12), None], [4, 2, 2, 2].map(|since_ns| deliver_since(&mut links, 5, 7, since_ns)));
+    }
+
+    #[test]
+    fn what_is_refused_is_delivered_to_nobody() {
+        let mut links = Links::default();
+        let ids = [10, 11, 12].map(|exchange| links.add(publication(5, exchange, 0)));
+        links.refuse(ids[1]);
+
+        assert_eq!([Some(10), Some(12), None], [7, 7, 7].map(|session| deliver(&mut links, 5, session)));
+        links.refuse(ids[2]);
+        assert_eq!([Some(10), Some(12), None], [8, 8, 8].map(|session| deliver(&mut links, 5, session)));
+        assert_eq!([Fate::Delivered, Fate::Refused(3), Fate::Delivered].map(Some), [(); 3].map(|()| links.forget_oldest()));
     }
 
     #[test]

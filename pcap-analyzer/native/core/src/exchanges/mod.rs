@@ -48,6 +48,8 @@ pub struct Placement {
     pub is_of_earlier_connection: bool,
     /// Whether it answers what is not there.
     pub is_unmatched: bool,
+    /// Whether it tells that its receiver refuses what it acknowledges.
+    pub is_refusal: bool,
     /// Its part in acknowledging data.
     pub acknowledgement: Acknowledgement,
 }
@@ -60,6 +62,7 @@ impl Placement {
         is_retransmission: false,
         is_of_earlier_connection: false,
         is_unmatched: true,
+        is_refusal: false,
         acknowledgement: Acknowledgement::None,
     };
 

@@ -240,6 +240,9 @@ impl Desk<'_, '_> {
         if placement.is_unmatched {
             self.note(note::UNMATCHED, message.frame, String::new);
         }
+        if placement.is_refusal {
+            self.note(note::NOT_ACCEPTED, message.frame, || message.result.map_or_else(String::new, |reason| format!("0x{reason:02x}")));
+        }
     }
 
     fn hand_to_sink(&mut self, message: &mut Message, from: Side, placement: &Placement, bytes: &[u8]) {

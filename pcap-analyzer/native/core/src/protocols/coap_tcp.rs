@@ -134,11 +134,11 @@ fn body(head: &Header, bytes: &[u8], len: usize, message: &mut Message) -> Step 
     }
     let told = match read_options(&mut cursor, message) {
         Ok(told) => told,
-        Err(OptionFault::Short) if bytes.len() < len => {
-            (message.row.opaque_bytes, message.row.security_bytes) = (number(len - head.bytes), 0);
+        Err(OptionFault::Short { known }) if bytes.len() < len && known <= len => {
+            divide(message, known - head.bytes, len - known, false);
             return Step::Message { len };
         }
-        Err(OptionFault::Short) => return malformed(bytes.len(), "option runs past the message", len),
+        Err(OptionFault::Short { .. }) => return malformed(bytes.len(), "option runs past the message", len),
         Err(OptionFault::Broken(why)) => return Step::Malformed { len, why },
     };
     let marker = usize::from(told.has_marker);
@@ -208,6 +208,16 @@ impl Connection {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// RFC 8323 §3.2: Len 8, a token of one byte; Uri-Path of five bytes, of which two are at hand, then the marker and a byte of payload.
+    #[test]
+    fn an_option_that_is_cut_has_the_length_that_it_tells() {
+        let mut message = Message::default();
+        let step = CoapTcp { is_framed: false }.next(Input { bytes: b"\x81\x02\x20\xb5ab", wire_bytes: 11 }, Side::Client, &mut message);
+
+        assert_eq!(Step::Message { len: 11 }, step);
+        assert_eq!((3, 6, 2), (message.header_bytes, message.option_bytes, message.opaque_bytes));
+    }
 
     #[test]
     fn csm_and_get_are_read() {

@@ -2,7 +2,7 @@
 
 use super::{by_row, Decoder, Input, Malformed, Protocol, Step};
 use crate::message::{Message, Side};
-use crate::note::{NoteKind, GAP, MALFORMED, UNFINISHED, UNPARSED};
+use crate::note::{NoteKind, GAP, MALFORMED, PORT_SHARED, UNFINISHED, UNPARSED};
 use crate::packet::Headers;
 use crate::span::{self, Origin, Piece};
 use std::num::NonZeroU16;
@@ -457,6 +457,17 @@ impl Half {
 
 /// Cuts the messages of a datagram.
 pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
+    if cutter.decoder.is_of_other(bytes) {
+        let remainder = Remainder {
+            why: PORT_SHARED,
+            frame: piece.frame,
+            file: piece.file,
+            headers: piece.share(),
+            bytes: piece.len().into(),
+            missing: 0,
+        };
+        return receiver.unassigned(&remainder, cutter.from);
+    }
     let (mut piece, mut bytes) = (piece, bytes);
     loop {
         let wire_bytes = piece.len() as usize;

@@ -92,6 +92,12 @@ pub trait Decoder: Send {
         false
     }
 
+    /// Whether a datagram is none of its own, but of another protocol that shares the ports with it.
+    fn is_of_other(&self, datagram: &[u8]) -> bool {
+        let _ = datagram;
+        false
+    }
+
     /// Bytes of this side's direction are missing, and no message is known to hold them all: what it agreed or began in them is not known.
     fn gap(&mut self, from: Side) {
         let _ = from;

@@ -3,5 +3,5 @@
 mod reassembly;
 mod streams;
 
-pub use reassembly::{distance, Acknowledged, Delivery, Reassembly};
+pub use reassembly::{distance, Acknowledged, Delivery, Reassembly, Teller};
 pub use streams::{Seat, StreamTable};

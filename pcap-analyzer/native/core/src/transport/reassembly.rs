@@ -8,20 +8,38 @@ use std::collections::VecDeque;
 pub enum Delivery<'a> {
     /// New bytes, next in order. `bytes` may be shorter than the piece (snap length).
     Chunk(Piece<'a>, &'a [u8]),
-    /// Bytes that came before: a retransmission; and whether they are the first such bytes of their segment.
-    Repeated(Piece<'a>, bool),
+    /// Bytes that came before: a retransmission.
+    Repeated {
+        /// The bytes.
+        piece: Piece<'a>,
+        /// Whether they are the first such bytes of their segment, which counts once.
+        is_first: bool,
+    },
     /// The last byte once more, by which a side asks whether the peer is still there (RFC 9293 §3.8.4).
     KeepAlive(Piece<'a>),
     /// So many bytes of the stream are not in the capture; the piece is the one behind them, which comes next.
     Gap(u64, Piece<'a>),
 }
 
+/// What tells that the stream reaches up to some place, where bytes before it are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Teller {
+    /// A segment of its bytes, or its FIN.
+    Segment,
+    /// The peer's acknowledgement, up to its own FIN: it may be of a FIN too.
+    Peer,
+    /// The peer's acknowledgement behind its own FIN: what it still waited for is a FIN.
+    PeerBehindFin,
+    /// The sender's RST, whose number is that of the next byte (RFC 9293 §3.5.2, §3.10.4), or what else tells that there are bytes up to the place.
+    Bytes,
+}
+
 /// A segment, or a part of one, that waits for the bytes before it. No two hold the same byte.
 #[derive(Debug)]
 struct Held {
     sequence: u32,
-    /// Whether it is none: another packet told that the stream reaches up to here.
-    is_told: bool,
+    /// No segment, and no bytes, where it is another packet.
+    teller: Teller,
     origin: Origin,
     from: u32,
     to: u32,
@@ -32,6 +50,11 @@ impl Held {
     /// What it takes in memory.
     fn room(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
+    }
+
+    /// Whether it is no segment: another packet told that the stream reaches up to here.
+    const fn is_told(&self) -> bool {
+        !matches!(self.teller, Teller::Segment)
     }
 
     /// Where it ends.
@@ -72,7 +95,7 @@ impl Waiting {
 
     /// Whether segments are held from place `at` on.
     fn has_segment(&self, at: usize) -> bool {
-        self.held.range(at..).any(|held| !held.is_told)
+        self.held.range(at..).any(|held| !held.is_told())
     }
 
     /// Holds what is not held yet, at its place.
@@ -100,6 +123,10 @@ pub struct Acknowledged<'a> {
     pub acknowledgment: u32,
     /// What said so.
     pub origin: &'a Origin,
+    /// Whether the peer has sent its FIN, and so sends no more bytes that could answer those missing.
+    pub has_peer_ended: bool,
+    /// Whether it is behind that FIN.
+    pub is_behind_fin: bool,
 }
 
 /// Segments held without a sign that the hole may still be filled, before it is taken for a loss of the capture.
@@ -143,7 +170,7 @@ impl Reassembly {
     #[inline]
     #[must_use]
     pub fn is_told_of(&self) -> bool {
-        self.waiting.as_ref().and_then(|waiting| waiting.held.front()).is_some_and(|first| first.is_told)
+        self.waiting.as_ref().and_then(|waiting| waiting.held.front()).is_some_and(Held::is_told)
     }
 
     /// Whether an acknowledgement is of bytes that have not come, or some have not: one more than they may be a FIN.
@@ -180,7 +207,7 @@ impl Reassembly {
         if distance(sequence, self.next) > 0 {
             let (waiting, is_behind) = self.hold(sequence, piece, bytes, deliver);
             if waiting.is_hopeless(piece.time_ns) {
-                self.give_up(deliver);
+                self.give_up(false, deliver);
             }
             return is_behind;
         }
@@ -193,18 +220,24 @@ impl Reassembly {
         is_behind
     }
 
-    /// Another packet tells that the stream reaches up to `end`: the peer's acknowledgement, or the sender's RST, whose number is that of the next byte
-    /// (RFC 9293 §3.5.2, §3.10.4). What lies before it may still come: the capture may have mixed up frames. What is further away than a window is not
-    /// of this connection.
-    pub fn reaches(&mut self, end: u32, origin: &Origin) {
+    /// Another packet tells that the stream reaches up to `end`. What lies before it may still come: the capture may have mixed up frames. What is further
+    /// away than a window is not of this connection.
+    pub fn reaches(&mut self, end: u32, teller: Teller, origin: &Origin) {
         let ahead = distance(end, self.next);
         let is_of_window = self.is_ahead(end) && ahead as usize <= HELD_BYTES;
-        let waiting = self.waiting.as_deref();
-        if !is_of_window || waiting.and_then(|waiting| waiting.held.back()).is_some_and(|last| distance(end, last.end()) <= 1) {
+        let last = self.waiting.as_mut().and_then(|waiting| waiting.held.back_mut());
+        if let Some(last) = last.filter(|last| is_of_window && distance(end, last.end()) <= 1) {
+            if last.is_told() && distance(end, last.end()) == 1 {
+                // the FIN comes by itself
+                last.teller = Teller::Bytes;
+            }
+            return;
+        }
+        if !is_of_window {
             return;
         }
         let waiting = self.waiting.get_or_insert_default();
-        let held = Held { sequence: end, is_told: true, origin: *origin, from: 0, to: 0, bytes: Vec::new() };
+        let held = Held { sequence: end, teller, origin: *origin, from: 0, to: 0, bytes: Vec::new() };
         waiting.put(waiting.held.len(), held);
     }
 
@@ -242,7 +275,11 @@ impl Reassembly {
         }
         let (repeated, new) = piece.split(old);
         let is_probe = old == 1 && (new.is_empty() || self.probe_end == Some(self.next));
-        deliver(if is_probe { Delivery::KeepAlive(repeated) } else { Delivery::Repeated(repeated, std::mem::take(is_first)) });
+        deliver(if is_probe {
+            Delivery::KeepAlive(repeated)
+        } else {
+            Delivery::Repeated { piece: repeated, is_first: std::mem::take(is_first) }
+        });
         if !new.is_empty() {
             self.next = self.next.wrapping_add(new.len());
             deliver(Delivery::Chunk(new, bytes.get(old as usize..).unwrap_or(&[])));
@@ -270,11 +307,11 @@ impl Reassembly {
             let (part, rest) = piece.split(len);
             let (head, tail) = bytes.split_at(bytes.len().min(part.len() as usize));
             if is_held && !part.is_empty() {
-                deliver(Delivery::Repeated(part, std::mem::take(&mut is_first)));
+                deliver(Delivery::Repeated { piece: part, is_first: std::mem::take(&mut is_first) });
             } else if !is_held {
                 is_behind |= waiting.has_segment(at);
                 let (from, to) = (part.from(), part.to());
-                waiting.put(at, Held { sequence, is_told: false, origin: *part.origin, from, to, bytes: head.to_vec() });
+                waiting.put(at, Held { sequence, teller: Teller::Segment, origin: *part.origin, from, to, bytes: head.to_vec() });
             }
             if rest.is_empty() {
                 return (waiting, is_behind);
@@ -303,30 +340,42 @@ impl Reassembly {
                 waiting.acknowledged += 1;
                 let is_late = peer.origin.time_ns - first.origin.time_ns > CAPTURE_JITTER_NS;
                 // bytes of the peer's may answer those behind the hole
-                let is_answer = peer.origin.payload_bytes > 0 && !first.is_told;
-                if is_answer || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS {
-                    self.give_up(deliver);
+                let is_answer = peer.origin.payload_bytes > 0 && !first.is_told();
+                // whether a FIN is among what is missing is told later, if at all
+                let is_end = first.is_told() && peer.has_peer_ended && peer.origin.payload_bytes == 0;
+                if !is_end && (is_answer || is_late || waiting.acknowledged >= ACKNOWLEDGEMENTS) {
+                    self.give_up(false, deliver);
                 }
             }
         }
-        self.reaches(peer.acknowledgment, peer.origin);
+        self.reaches(peer.acknowledgment, if peer.is_behind_fin { Teller::PeerBehindFin } else { Teller::Peer }, peer.origin);
     }
 
-    /// Takes the first hole for a loss: reports the gap and goes on behind it. Where only an acknowledgement tells of it, one byte may be the FIN's number.
-    pub fn give_up(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
-        let Some(first) = self.waiting.as_ref().and_then(|waiting| waiting.held.front()) else { return };
+    /// Takes the first hole for a loss: reports the gap and goes on behind it. Where only an acknowledgement tells of it, and nothing is behind it, the last
+    /// number may be the FIN's (RFC 9293 §3.6: each side sends one): where it is the only one, where the peer has sent its own FIN before, or where that
+    /// is acknowledged and nothing more came.
+    fn give_up(&mut self, is_peers_fin_acknowledged: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let Some(waiting) = &self.waiting else { return };
+        let Some(first) = waiting.held.front() else { return };
         let missing = first.sequence.wrapping_sub(self.next);
-        self.next = first.sequence;
-        if missing > 1 || !first.is_told {
-            deliver(Delivery::Gap(missing.into(), first.origin.piece(first.from, first.to)));
+        let is_end = first.is_told() && !waiting.has_segment(1);
+        let is_of_closed = match first.teller {
+            Teller::Peer => is_peers_fin_acknowledged,
+            Teller::PeerBehindFin => true,
+            Teller::Segment | Teller::Bytes => false,
+        };
+        let bytes = missing - u32::from(missing > 0 && is_end && (missing == 1 || is_of_closed));
+        self.next = if bytes > 0 { self.next.wrapping_add(bytes) } else { first.sequence };
+        if bytes > 0 {
+            deliver(Delivery::Gap(bytes.into(), first.origin.piece(first.from, first.to)));
         }
         self.release(deliver);
     }
 
-    /// The stream ends: reports all gaps.
-    pub fn finish(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) {
+    /// The stream ends: reports all gaps. The peer's FIN may have been acknowledged.
+    pub fn finish(&mut self, is_peers_fin_acknowledged: bool, deliver: &mut impl FnMut(Delivery<'_>)) {
         while self.is_holding() {
-            self.give_up(deliver);
+            self.give_up(is_peers_fin_acknowledged, deliver);
         }
     }
 }
@@ -350,13 +399,13 @@ mod tests {
                 assert_eq!(piece.len() as usize, chunk.len());
                 bytes.extend_from_slice(chunk);
             }
-            Delivery::Repeated(piece, _) | Delivery::KeepAlive(piece) => repeated += u64::from(piece.len()),
+            Delivery::Repeated { piece, .. } | Delivery::KeepAlive(piece) => repeated += u64::from(piece.len()),
             Delivery::Gap(gap, _) => missing += gap,
         };
         for (number, (offset, payload)) in segments.iter().enumerate() {
             stream.segment(start.wrapping_add(*offset), origin(number as u64, payload.len()).whole(), payload, &mut deliver);
         }
-        stream.finish(&mut deliver);
+        stream.finish(false, &mut deliver);
         (bytes, repeated, missing)
     }
 
@@ -395,7 +444,7 @@ mod tests {
         let (mut new, mut repeated) = (Vec::new(), Vec::new());
         let mut deliver = |delivery: Delivery<'_>| match delivery {
             Delivery::Chunk(piece, bytes) => new.push((piece.frame, bytes.to_vec())),
-            Delivery::Repeated(piece, is_first) => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
+            Delivery::Repeated { piece, is_first } => repeated.push((piece.frame, piece.from(), piece.to(), is_first)),
             other => panic!("{other:?}"),
         };
         for &(frame, offset, bytes) in segments {
@@ -424,11 +473,18 @@ mod tests {
             let origin = Origin { time_ns, ..origin(number.into(), 100) };
             stream.segment(number * 100, origin.whole(), &[0; 100], &mut deliver);
             if asks {
-                stream
-                    .peer_acknowledges(&Acknowledged { acknowledgment: 0, origin: &Origin { time_ns, ..Origin::default() } }, &mut deliver);
+                stream.peer_acknowledges(
+                    &Acknowledged {
+                        acknowledgment: 0,
+                        origin: &Origin { time_ns, ..Origin::default() },
+                        has_peer_ended: false,
+                        is_behind_fin: false,
+                    },
+                    &mut deliver,
+                );
             }
         }
-        stream.finish(&mut deliver);
+        stream.finish(false, &mut deliver);
         missing
     }
 
@@ -457,15 +513,20 @@ mod tests {
 
     /// Up to `end` the peer has got all, or the sender sent all; then segments come. Returns the bytes missing, and whether one came out of order.
     fn told(end: u32, segments: &[(u32, &[u8])]) -> (u64, bool) {
+        told_by(Teller::Peer, false, end, segments)
+    }
+
+    /// The same of who tells it, where the peer's FIN is acknowledged or not.
+    fn told_by(teller: Teller, is_acknowledged: bool, end: u32, segments: &[(u32, &[u8])]) -> (u64, bool) {
         let mut stream = Reassembly::default();
         stream.open(u32::MAX);
         let (mut missing, mut is_behind) = (0, false);
         let mut deliver = |delivery: Delivery<'_>| missing += if let Delivery::Gap(gap, _) = delivery { gap } else { 0 };
-        stream.reaches(end, &Origin::default());
+        stream.reaches(end, teller, &Origin::default());
         for (offset, bytes) in segments {
             is_behind |= stream.segment(*offset, origin(1, bytes.len()).whole(), bytes, &mut deliver);
         }
-        stream.finish(&mut deliver);
+        stream.finish(is_acknowledged, &mut deliver);
         (missing, is_behind)
     }
 
@@ -480,6 +541,23 @@ mod tests {
         assert_eq!((0, false), told(6, &[(0, b"abcde")]));
         // that is no acknowledgement of this connection's
         assert_eq!((0, false), told(1 << 25, &[(0, b"ab")]));
+    }
+
+    /// RFC 9293 §3.4: a FIN has a number of its own, which the peer acknowledges with the last byte.
+    #[test]
+    fn the_fin_of_a_connection_that_both_sides_end_is_no_byte() {
+        for (teller, is_acknowledged) in [(Teller::Peer, true), (Teller::PeerBehindFin, false)] {
+            let told = |end, segments: &[(u32, &[u8])]| told_by(teller, is_acknowledged, end, segments);
+            assert_eq!([(3, false), (1, false), (0, false)], [6, 4, 3].map(|end| told(end, &[(0, b"ab")])));
+            // the FIN itself is there, or more bytes are
+            assert_eq!((3, false), told(6, &[(0, b"ab"), (5, b"")]));
+            assert_eq!((4, false), told(6, &[(0, b"ab"), (6, b"")]));
+            assert_eq!((4, false), told(6, &[(0, b"ab"), (6, b"gh")]));
+            assert_eq!((1, false), told(3, &[(0, b"ab"), (3, b"d")]));
+        }
+        // nobody tells that the client has ended, or the connection is broken off
+        assert_eq!((4, false), told_by(Teller::Peer, false, 6, &[(0, b"ab")]));
+        assert_eq!((4, false), told_by(Teller::Bytes, true, 6, &[(0, b"ab")]));
     }
 
     #[test]

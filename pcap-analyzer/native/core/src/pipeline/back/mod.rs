@@ -22,7 +22,7 @@ use crate::protocols::framing::{datagram, Cutter, Half, KEEP_MOST};
 use crate::protocols::{expected, is_server_port, Decoder, FoundBy, Pairing, Protocol};
 use crate::sessions::{add, without_message, Control, Kinds, Ledger, Why};
 use crate::share::Part;
-use crate::transport::{Acknowledged, Seat};
+use crate::transport::Seat;
 use ahead::GROUP;
 use inside::Inside;
 use moves::ConnectionIds;
@@ -304,7 +304,7 @@ impl<'s> Back<'s> {
         self.look_inside(packet, at);
         self.talk(packet, seat, at, |halves, talk| {
             if header.has(TcpHeader::ACK) {
-                talk.acknowledge(halves, &Acknowledged { acknowledgment: header.acknowledgment, origin: packet });
+                talk.acknowledge(halves, header, packet);
             }
             if has_bytes || tells_end {
                 talk.segment(halves, sequence, packet, bytes);

@@ -30,9 +30,14 @@ pub(super) struct TcpHalf {
     is_window_closed: bool,
     /// Whether it has sent a SYN that opens the connection, of which no answer was acknowledged yet.
     is_opening: bool,
-    /// When it sent that.
+    /// Whether it has sent its FIN.
+    has_ended: bool,
+    /// When it sent that SYN.
     syn_ns: i64,
+    /// Where its FIN stands.
     fin_sequence: Option<u32>,
+    /// Whether the peer has acknowledged its FIN.
+    pub(super) is_end_acknowledged: bool,
 }
 
 /// Segments that wait for their acknowledgement: where each ends and when it was sent. As a rule there is one.
@@ -45,6 +50,14 @@ struct InFlight {
     /// In a box, since it would take half of a line here and is seldom wanted.
     #[allow(clippy::box_collection)]
     more: Option<Box<VecDeque<(u32, i64)>>>,
+}
+
+impl TcpHalf {
+    /// Whether it has sent its FIN.
+    #[inline]
+    pub(super) const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
 }
 
 impl InFlight {
@@ -120,15 +133,15 @@ impl Earlier {
 
 /// Counts what a reassembly passes on before the session. Returns whether these are bytes that go by undecoded.
 pub(super) fn wait(before: &mut Before, delivery: &Delivery<'_>) -> bool {
-    if let Delivery::Chunk(piece, _) | Delivery::Repeated(piece, _) | Delivery::KeepAlive(piece) = delivery {
+    if let Delivery::Chunk(piece, _) | Delivery::Repeated { piece, .. } | Delivery::KeepAlive(piece) = delivery {
         add(&mut before.parts, &without_message(&piece.share(), piece.len()));
         before.frames += u64::from(piece.to() == piece.payload_bytes);
     }
     if let Delivery::Chunk(piece, _) = delivery {
         before.unparsed_bytes += u64::from(piece.len());
     }
-    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated(_, true)));
-    !matches!(delivery, Delivery::Repeated(..) | Delivery::KeepAlive(_))
+    before.retransmissions += u64::from(matches!(delivery, Delivery::Repeated { is_first: true, .. }));
+    !matches!(delivery, Delivery::Repeated { .. } | Delivery::KeepAlive(_))
 }
 
 /// Who talks in a stream.
@@ -245,7 +258,7 @@ impl Stream {
     /// Counts segments that wait for one before them, which does not come.
     pub(super) fn count_held(&mut self) {
         for (half, waiting) in self.tcp.iter_mut().zip(self.waiting.iter_mut().flat_map(|both| both.iter_mut())) {
-            half.reassembly.finish(&mut |delivery| half.is_passed_over |= wait(waiting, &delivery));
+            half.reassembly.finish(false, &mut |delivery| half.is_passed_over |= wait(waiting, &delivery));
         }
     }
 
@@ -358,6 +371,7 @@ impl Stream {
             return is_again;
         }
         let end = Some(header.sequence.wrapping_add(packet.payload_bytes));
+        half.has_ended = true;
         std::mem::replace(&mut half.fin_sequence, end) == end
     }
 
@@ -390,6 +404,9 @@ impl Stream {
             mine.in_flight.send(header.sequence.wrapping_add(packet.payload_bytes), packet.time_ns);
         } else if packet.payload_bytes > 0 {
             mine.in_flight.clear();
+        }
+        if is_ack && peers.has_ended {
+            peers.is_end_acknowledged |= peers.fin_sequence.is_some_and(|fin| fin.wrapping_add(1) == header.acknowledgment);
         }
         let acknowledged = if is_ack { peers.in_flight.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
         sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))

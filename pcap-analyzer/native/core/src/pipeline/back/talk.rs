@@ -3,11 +3,11 @@
 use super::super::desk::Desk;
 use super::stream::TcpHalf;
 use crate::message::Side;
-use crate::packet::Packet;
+use crate::packet::{Packet, TcpHeader};
 use crate::protocols::framing::{Cutter, Half};
 use crate::sessions::{without_message, Control, Session, Why};
 use crate::span::Piece;
-use crate::transport::{Acknowledged, Delivery};
+use crate::transport::{Acknowledged, Delivery, Teller};
 
 /// A conversation in the act of taking bytes of a packet.
 pub(super) struct Talk<'a, 's> {
@@ -31,16 +31,19 @@ impl Talk<'_, '_> {
 
     /// An acknowledgement tells that the peer's missing segments did arrive there.
     #[inline]
-    pub(super) fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], acknowledged: &Acknowledged<'_>) {
-        let peer = self.cutter.from.peer();
+    pub(super) fn acknowledge(&mut self, tcp: &mut [TcpHalf; 2], header: &TcpHeader, packet: &Packet) {
+        let (peer, acknowledgment) = (self.cutter.from.peer(), header.acknowledgment);
+        let has_peer_ended = tcp.get(self.cutter.from.index()).is_some_and(TcpHalf::has_ended);
         let (Some(tcp), Some(half)) = (tcp.get_mut(peer.index()), self.halves.get_mut(peer.index())) else { return };
-        if !tcp.reassembly.is_holding() && !tcp.reassembly.is_ahead(acknowledged.acknowledgment) {
+        if !tcp.reassembly.is_holding() && !tcp.reassembly.is_ahead(acknowledgment) {
             return;
         }
         let from = std::mem::replace(&mut self.cutter.from, peer);
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
         let now = cutter.now;
-        tcp.reassembly.peer_acknowledges(acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
+        let acknowledged =
+            Acknowledged { acknowledgment, origin: packet, has_peer_ended, is_behind_fin: has_peer_ended && !header.has(TcpHeader::FIN) };
+        tcp.reassembly.peer_acknowledges(&acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
         (cutter.now, cutter.is_behind_gap) = (now, false);
         self.cutter.from = from;
     }
@@ -48,15 +51,16 @@ impl Talk<'_, '_> {
     /// A RST tells where the sender's direction ends.
     #[cold]
     pub(super) fn reset(&mut self, tcp: &mut [TcpHalf; 2], sequence: u32, packet: &Packet) {
-        tcp.get_mut(self.cutter.from.index()).into_iter().for_each(|tcp| tcp.reassembly.reaches(sequence, packet));
+        tcp.get_mut(self.cutter.from.index()).into_iter().for_each(|tcp| tcp.reassembly.reaches(sequence, Teller::Bytes, packet));
     }
 
     /// The end of the sender's direction.
     pub(super) fn finish(&mut self, tcp: &mut [TcpHalf; 2]) {
         let from = self.cutter.from;
+        let is_peers_fin_acknowledged = tcp.get(from.peer().index()).is_some_and(|peer| peer.is_end_acknowledged);
         let (Some(tcp), Some(half)) = (tcp.get_mut(from.index()), self.halves.get_mut(from.index())) else { return };
         let (cutter, desk) = (&mut self.cutter, &mut self.desk);
-        tcp.reassembly.finish(&mut |delivery| deliver(delivery, half, cutter, desk));
+        tcp.reassembly.finish(is_peers_fin_acknowledged, &mut |delivery| deliver(delivery, half, cutter, desk));
         half.finish(from, desk);
     }
 }
@@ -75,9 +79,8 @@ fn deliver(delivery: Delivery<'_>, half: &mut Half, cutter: &mut Cutter<'_>, des
             (cutter.now, cutter.is_behind_gap) = ((behind.frame, behind.time_ns), true);
             half.gap(cutter, missing, desk);
         }
-        Delivery::Repeated(piece, true) => pass(piece, Why::Retransmission, cutter.from, desk),
-        Delivery::Repeated(piece, false) => pass(piece, Why::Empty, cutter.from, desk),
-        Delivery::KeepAlive(piece) => pass(piece, Why::Empty, cutter.from, desk),
+        Delivery::Repeated { piece, is_first: true } => pass(piece, Why::Retransmission, cutter.from, desk),
+        Delivery::Repeated { piece, is_first: false } | Delivery::KeepAlive(piece) => pass(piece, Why::Empty, cutter.from, desk),
     }
 }
 

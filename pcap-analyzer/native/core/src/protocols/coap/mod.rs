@@ -63,9 +63,9 @@ impl Decoder for Coap {
             Ok(Some(payload)) => fill(message, payload, input),
             Ok(None) if len > 4 => return malformed(4, "bytes behind an Empty message", "RFC 7252 §4.1", len),
             Ok(None) => {}
-            Err(Fault::Short) if input.bytes.len() < len => fill_cut(message, input.bytes.len(), len),
-            Err(Fault::Short) if input.bytes.len() < 4 => return malformed(0, "message is shorter than its header", "RFC 7252 §3", len),
-            Err(Fault::Short) => return malformed(input.bytes.len(), "option or token runs past the message", "RFC 7252 §3", len),
+            Err(Fault::Short { known }) if input.bytes.len() < len && known <= len => fill_cut(message, input.bytes, known, len),
+            Err(Fault::Short { .. }) if len < 4 => return malformed(0, "message is shorter than its header", "RFC 7252 §3", len),
+            Err(Fault::Short { .. }) => return malformed(input.bytes.len(), "option or token runs past the message", "RFC 7252 §3", len),
             Err(Fault::Broken(why)) => return Step::Malformed { len, why },
         }
         Step::Message { len }
@@ -101,7 +101,7 @@ impl Payload {
 #[inline]
 fn decode(bytes: &[u8], message: &mut Message) -> Result<Option<Payload>, Fault> {
     let mut cursor = Cursor::new(bytes);
-    let [first, code, high, low] = cursor.array().map_err(|_| Fault::Short)?;
+    let [first, code, high, low] = cursor.array().map_err(|_| Fault::Short { known: bytes.len() })?;
     let (version, token_length) = (first >> 6, first & 0x0f);
     let row = &mut message.row;
     row.version = Some(version.into());
@@ -123,7 +123,7 @@ fn decode(bytes: &[u8], message: &mut Message) -> Result<Option<Payload>, Fault>
         row.header_bytes = 4;
         return Ok(None);
     }
-    let token = cursor.take(token_length.into()).map_err(|_| Fault::Short)?;
+    let token = cursor.take(token_length.into()).map_err(|short| Fault::Short { known: short.needed })?;
     message.token = Token::new(token);
     if message.wants_text {
         message.row.token.set_hex(token);
@@ -165,11 +165,12 @@ fn number(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// A message that the snap length cut before its payload marker.
-fn fill_cut(message: &mut Message, captured: usize, len: usize) {
-    let captured = u32::try_from(captured).unwrap_or(u32::MAX);
-    (message.row.header_bytes, message.row.security_bytes) = (captured, 0);
-    message.row.opaque_bytes = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(captured);
+/// A message that the snap length cut within its token or an option, of which its bytes up to `known` are known.
+fn fill_cut(message: &mut Message, bytes: &[u8], known: usize, len: usize) {
+    let token_length = bytes.first().map_or(0, |first| first & 0x0f);
+    let header = known.min(4 + usize::from(token_length));
+    message.row.header_bytes = number(header);
+    divide(message, known - header, len - known, false);
 }
 
 /// Random bytes look like version 1 a quarter of the time (trap 80): only a message whose code, type and options are all right is one for sure.

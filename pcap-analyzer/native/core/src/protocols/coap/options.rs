@@ -69,8 +69,11 @@ pub struct Told {
 /// Why options could not be read to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The bytes at hand end within an option.
-    Short,
+    /// The bytes at hand end within the header, the token or an option; what they are up to here is known.
+    Short {
+        /// Where the token or the option ends whose length is at hand, else where the bytes do.
+        known: usize,
+    },
     /// They break the format.
     Broken(Malformed),
 }
@@ -78,9 +81,10 @@ pub enum Fault {
 /// Extended option delta or length (RFC 7252 §3.1): 13 adds one byte, 14 two, 15 is reserved.
 #[inline]
 fn extended(cursor: &mut Cursor<'_>, nibble: u8, field: &'static str) -> Result<u32, Fault> {
+    let short = Fault::Short { known: cursor.offset() + cursor.rest().len() };
     match nibble {
-        13 => cursor.u8().map(|more| u32::from(more) + 13).map_err(|_| Fault::Short),
-        14 => cursor.u16().map(|more| u32::from(more) + 269).map_err(|_| Fault::Short),
+        13 => cursor.u8().map(|more| u32::from(more) + 13).map_err(|_| short),
+        14 => cursor.u16().map(|more| u32::from(more) + 269).map_err(|_| short),
         15 => Err(Fault::Broken(Malformed { offset: cursor.offset() - 1, field, section: "RFC 7252 §3.1" })),
         short => Ok(short.into()),
     }
@@ -101,7 +105,7 @@ pub fn read(cursor: &mut Cursor<'_>, message: &mut Message) -> Result<Told, Faul
         }
         number += extended(cursor, first >> 4, "option delta 15 is reserved")?;
         let length = extended(cursor, first & 0x0f, "option length 15 is reserved")?;
-        let value = cursor.take(length as usize).map_err(|_| Fault::Short)?;
+        let value = cursor.take(length as usize).map_err(|short| Fault::Short { known: short.needed })?;
         match number {
             // Proxy-Uri stands for what the other five say (RFC 7252 §5.10.2)
             3 | 7 | 11 | 15 | 35 | 39 => {

@@ -110,6 +110,12 @@ impl Talk {
             is_con: message.kind == "CON",
             is_acknowledged: false,
         };
+        self.keep(sent, from, at, exchanges);
+    }
+
+    /// Remembers a message's ID, and lets go of those that are forgotten.
+    #[inline]
+    fn keep(&mut self, sent: Sent, from: Side, at: &Moment, exchanges: &mut Exchanges) {
         let ids = self.ids(from, at.member);
         let (before, old) = (ids.insert(sent), ids.sweep(at.time_ns));
         if let Some(sent) = before {
@@ -125,11 +131,11 @@ impl Talk {
     fn answer_to_id(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(id) = message.message_id else { return Placement::default() };
         let peer = from.peer();
-        let Some(sent) = self.answered(id, peer, at) else { return Placement::UNMATCHED };
+        let Some(sent) = self.answered(id, peer, at) else { return self.answer_to_nothing(id, message, peer, at, exchanges) };
         let was_acknowledged = std::mem::replace(&mut sent.is_acknowledged, true);
         let sent = *sent;
         if sent.role == Role::Unmatched {
-            return Placement::default();
+            return Placement { is_retransmission: was_acknowledged, ..Placement::default() };
         }
         if was_acknowledged {
             exchanges.repeat(sent.exchange, message, at, false);
@@ -140,6 +146,17 @@ impl Talk {
             (_, Some(0) | None) => acknowledged(message, &sent, at, exchanges),
             _ => self.response(message, from, Some(&sent), at, exchanges).0,
         }
+    }
+
+    /// An ACK or RST of a message that is not in the capture. A response on it may bring data, once.
+    #[cold]
+    fn answer_to_nothing(&mut self, id: u16, message: &Message, peer: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
+        let placement = self.sender(peer).unmatched(message);
+        if placement.is_data {
+            let asked = Sent { id, time_ns: at.time_ns, role: Role::Unmatched, is_con: true, is_acknowledged: true, ..Sent::default() };
+            self.keep(asked, peer, at, exchanges);
+        }
+        Placement { is_unmatched: true, ..placement }
     }
 
     fn reset(&mut self, message: &Message, sent: &Sent, sender: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {

@@ -363,12 +363,15 @@ impl Sender {
         None
     }
 
-    /// What a response is whose request cannot be told: it brings data all the same where it answers one of several.
+    /// What a response is whose request cannot be told: it brings data all the same where it answers one of several, or where nothing that this side asked
+    /// is in the capture, so that its request was before, or goes another way. Behind a request it may be a second response to one that was answered, and
+    /// behind a registration a notification of one that was given up.
     pub(super) fn unmatched(&self, message: &Message) -> Placement {
-        if !message.token.is_empty() || self.anonymous.is_empty() {
-            return Placement::UNMATCHED;
-        }
-        Placement { is_data: message.payload_bytes > 0 && is_success(message), ..Placement::default() }
+        let is_one_of_several = message.token.is_empty() && !self.anonymous.is_empty();
+        let has_content = message.payload_bytes > 0 && is_success(message);
+        let is_of_before = self.polled.is_empty() && !self.registered.contains(&message.token);
+        let is_data = has_content && (is_one_of_several || is_of_before);
+        Placement { is_data, is_unmatched: !is_one_of_several, ..Placement::default() }
     }
 
     /// Notes a response to a request. What has no more to come ends there, unless it is a registration.

@@ -1,6 +1,6 @@
 //! DTLS 1.0, 1.2 and 1.3 at record and handshake level, without keys.
 //!
-//! Standards: RFC 4347 (DTLS 1.0), RFC 6347 (DTLS 1.2), RFC 9147 (DTLS 1.3), RFC 9146 (connection ID).
+//! Standards: RFC 4347 (DTLS 1.0), RFC 6347 (DTLS 1.2), RFC 9147 (DTLS 1.3), RFC 9146 (connection ID), RFC 7983 (others on its ports).
 //!
 //! One message is one record; a datagram may hold several. Bytes are shared out as in TLS (`tls/mod.rs`), and the same messages are the handshake's,
 //! with these differences:
@@ -8,6 +8,7 @@
 //!   a connection ID hides its content type (RFC 9146 §4), which then takes a byte behind the content.
 //! - Records of DTLS 1.3 behind the ServerHello have the unified header (RFC 9147 §4), which hides content type and sequence number. The two bits
 //!   of their epoch tell handshake (2: kind "Handshake", variant "encrypted") from all else (kind "Application Data": data, ACK, tickets and alerts).
+//! - Where other protocols share the ports, the first byte of a datagram tells whose it is (RFC 7983).
 //! - The length of connection IDs is learnt from the hellos; without those, a record with one is opaque behind its first byte.
 //!
 //! A record was sent again where all its handshake fragments were there before (same message_seq, RFC 6347 §4.2.4), where a side's
@@ -32,7 +33,7 @@ use replay::Windows;
 pub const DTLS: Protocol = Protocol {
     name: "dtls",
     decode_as: "dtls",
-    standards: &["RFC 4347", "RFC 6347", "RFC 9147", "RFC 9146"],
+    standards: &["RFC 4347", "RFC 6347", "RFC 9147", "RFC 9146", "RFC 7983"],
     carrier: Carrier::Datagram,
     is_security: true,
     carries: None,
@@ -86,6 +87,12 @@ fn connection_id(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// The first byte of datagrams with records, where other protocols share the ports (RFC 7983 §7, RFC 9443 §3): STUN has 0 to 3, ZRTP 16 to 19, TURN
+/// channels, QUIC and RTP 64 to 255. What nobody has is damaged.
+const fn is_of_other(first: u8) -> bool {
+    matches!(first, 0..=3 | 16..=19 | 64..=255)
+}
+
 struct DtlsDecoder {
     association: Association,
     sides: [Sender; 2],
@@ -136,6 +143,10 @@ impl Decoder for DtlsDecoder {
         self.record(&header, fragment, from, message);
         message.facts.is_of_flight &= !message.is_retransmission;
         Step::Message { len }
+    }
+
+    fn is_of_other(&self, datagram: &[u8]) -> bool {
+        datagram.first().is_some_and(|&first| is_of_other(first))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which control packets belong together (MQTT 5 §4.3, §4.4): CONNECT with CONNACK, a PUBLISH with its acknowledgements, and so on.
 //!
+//! A PUBLISH that its receiver refuses (a reason code of 0x80 and above in PUBACK or PUBREC) has reached it, and is data; it is not delivered to anybody.
+//!
 //! Times: `ack_rtt` ends at PUBACK or PUBREC, `rtt` at the last packet of the flow (PUBACK, PUBCOMP, CONNACK, SUBACK, UNSUBACK, PINGRESP).
 //! A PUBLISH with DUP whose identifier is in use is sent again and brings no data; so is one whose identifier is not in use where the server went on
 //! with a session (§4.1): an earlier connection brought it first (trap 31). Else it is the first that the capture shows of its message, and counts.
@@ -304,13 +306,17 @@ impl Flows {
     #[inline]
     fn acknowledge(&mut self, message: &Message, from: Side, at: &Moment, exchanges: &mut Exchanges) -> Placement {
         let Some(identifier) = message.message_id else { return Placement::default() };
-        let is_last = message.number != PUBREC || message.result.is_some_and(|reason| reason >= FAILURE);
+        let is_refusal = message.number != PUBCOMP && message.result.is_some_and(|reason| reason >= FAILURE);
+        let is_last = message.number != PUBREC || is_refusal;
         let flows = self.flows(from.peer());
         let flow = if is_last { flows.remove(&identifier) } else { flows.get(&identifier).copied() };
         let Some(Flow { exchange, publication, .. }) = flow else { return Placement::UNMATCHED };
         exchanges.join(exchange, message, at);
         if let Some(publication) = publication {
             exchanges.add_to_leg(publication, message);
+            if is_refusal {
+                exchanges.refuse(publication);
+            }
         }
         if message.number != PUBCOMP {
             exchanges.acknowledge(exchange, at);
@@ -322,7 +328,7 @@ impl Flows {
             close(exchange, "complete", exchanges);
             acknowledgement = Acknowledgement::Given;
         }
-        Placement { acknowledgement, ..Placement::of(exchange) }
+        Placement { acknowledgement, is_refusal, ..Placement::of(exchange) }
     }
 
     /// PUBREL (§3.6), from the sender of the PUBLISH.
