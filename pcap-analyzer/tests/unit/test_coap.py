@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from against_standards.building import ACK, CON, CONTENT, GET, NON, RST, C, S, capture, coap, packets
 from scapy.layers.inet import IP
 from scapy.utils import wrpcap
@@ -176,3 +177,53 @@ def test_a_session_of_one_message_has_no_rate(tmp_path: Path) -> None:
 
     assert (session.data_messages, session.delta_time_s) == (1, 0.0)
     assert (session.goodput_bytes_per_s, session.throughput_bytes_per_s, session.message_rate_per_s) == (None, None, None)
+
+
+def ask(number: int, token: bytes, path: bytes, block: bytes | None = None) -> tuple[bool, bytes]:
+    """Return a GET, of a later block where one is given."""
+    return C, coap(CON, GET, number, token, [(11, path), *([] if block is None else [(BLOCK2, block)])])
+
+
+def answer(number: int, token: bytes, block: bytes | None = None) -> tuple[bool, bytes]:
+    """Return a piggybacked response with 16 bytes."""
+    return S, coap(ACK, CONTENT, number, token, [] if block is None else [(BLOCK2, block)], 16 * b"x")
+
+
+FIRST_OF_TWO, SECOND = b"\x08", b"\x10"
+"""Values of Block2: number, whether more follow, 16 bytes each (RFC 7959 §2.2)."""
+BEGUN = [ask(1, b"A", b"big"), answer(1, b"A", FIRST_OF_TWO)]
+BIG, OTHER = ("big", "complete", 2, 32), ("other", "complete", None, 16)
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        # one token for all, as of a client that waits for each response
+        ([ask(2, b"A", b"other"), answer(2, b"A"), ask(3, b"A", b"big", SECOND), answer(3, b"A", SECOND)], [BIG, OTHER]),
+        # taken before the next block is asked for with another one, and open until that has come
+        ([ask(2, b"A", b"other"), ask(3, b"B", b"big", SECOND), answer(3, b"B", SECOND), answer(2, b"A")], [BIG, OTHER]),
+        # taken after that
+        ([ask(2, b"B", b"big", SECOND), ask(3, b"A", b"other"), answer(2, b"B", SECOND), answer(3, b"A")], [BIG, OTHER]),
+        # the transfer does not go on
+        ([ask(2, b"A", b"other"), answer(2, b"A")], [("big", "unanswered", 1, 16), OTHER]),
+        # it begins anew, so the second block is of the second one
+        (
+            [ask(2, b"A", b"big"), answer(2, b"A", FIRST_OF_TWO), ask(3, b"A", b"big", SECOND), answer(3, b"A", SECOND)],
+            [("big", "superseded", 1, 16), BIG],
+        ),
+    ],
+)
+def test_between_two_blocks_the_token_is_free(behind: list[tuple[bool, bytes]], expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    """RFC 7252 §5.3.1: tokens are unique among the requests that wait for a response; each block's is one by itself (RFC 7959 §2.4)."""
+    path = capture(tmp_path / "x.pcap", [*BEGUN, *behind], "udp", 5683)
+
+    assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == expected
+
+
+def test_between_two_blocks_a_separate_response_without_token_is_of_the_only_request_that_waits(tmp_path: Path) -> None:
+    """Trap 3: the transfer's first block was answered, so the response is not ambiguous; then it goes on."""
+    said = [ask(1, b"", b"big"), answer(1, b"", FIRST_OF_TWO), ask(2, b"", b"other"), (S, coap(ACK, 0, 2))]
+    said += [(S, coap(CON, CONTENT, 7, b"", [], 16 * b"x")), (C, coap(ACK, 0, 7)), ask(3, b"", b"big", SECOND), answer(3, b"", SECOND)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == [BIG, OTHER]
