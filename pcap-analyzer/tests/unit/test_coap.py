@@ -227,3 +227,14 @@ def test_between_two_blocks_a_separate_response_without_token_is_of_the_only_req
     path = capture(tmp_path / "x.pcap", said, "udp", 5683)
 
     assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == [BIG, OTHER]
+
+
+def test_an_ack_that_comes_twice_makes_no_time_ambiguous(tmp_path: Path) -> None:
+    """Trap 8: the request was sent once, so the time to its last block is a sample; what came twice is an ACK of the first."""
+    block = (S, coap(CON, CONTENT, 9, b"A", [(BLOCK2, FIRST_OF_TWO)], 16 * b"x"))
+    said = [(C, coap(NON, GET, 1, b"A", [PATH])), block, (C, coap(ACK, 0, 9)), (C, coap(ACK, 0, 9))]
+    said += [(C, coap(NON, GET, 2, b"A", [PATH, (BLOCK2, SECOND)])), (S, coap(NON, CONTENT, 10, b"A", [(BLOCK2, SECOND)], b"x"))]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    times = rows(path, "timings", "timing", "count", "retransmitted", "max_ns")
+    assert [row[1:] for row in times if row[0] == "rtt"] == [(1, 0, 50_000_000)]

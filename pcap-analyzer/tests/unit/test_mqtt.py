@@ -82,14 +82,15 @@ def test_the_version_decides_where_the_payload_begins(version: int | None, paylo
     assert ("version-unknown" in notes(path, 0, mqtt_version=version)) == inferred
 
 
-def test_a_reason_code_that_tells_of_an_error_ends_a_flow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [0x80, 0x97])
+def test_a_reason_code_that_tells_of_an_error_ends_a_flow(code: int, tmp_path: Path) -> None:
     """Trap 30: behind PUBREC with 0x80 or more comes no PUBREL (MQTT 5 §4.3.3); the identifier is free for the next."""
-    said = [(C, connect()), (S, connack()), (C, publish(1, 2)), (S, ack(5, 1, 0x97)), (C, publish(1, 2))]
-    said += [(S, ack(5, 1)), (C, ack(6, 1)), (S, ack(7, 1))]
+    said = [(C, connect()), (S, connack()), (C, publish(1, 2)), (S, ack(5, 1, code)), (C, publish(1, 2))]
+    said += [(S, ack(5, 1, 0x10)), (C, ack(6, 1)), (S, ack(7, 1))]
     path = capture(tmp_path / "x.pcap", said, "tcp", 1883)
 
-    flows = rows(path, "exchanges", "kind", "frame_first", "frame_last", "messages", "result")
-    assert [flow[1:] for flow in flows if flow[0] == "PUBLISH QoS 2"] == [(6, 7, 2, "0x97"), (8, 11, 4, None)]
+    flows = rows(path, "exchanges", "kind", "frame_first", "frame_last", "outcome", "result")
+    assert [flow[1:] for flow in flows if flow[0] == "PUBLISH QoS 2"] == [(6, 7, "complete", f"0x{code:02x}"), (8, 11, "complete", "0x10")]
 
 
 def test_an_alias_set_before_the_capture_names_no_topic(tmp_path: Path) -> None:
