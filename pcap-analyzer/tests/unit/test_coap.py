@@ -205,7 +205,9 @@ BIG, OTHER = ("big", "complete", 2, 32), ("other", "complete", None, 16)
         # taken after that
         ([ask(2, b"B", b"big", SECOND), ask(3, b"A", b"other"), answer(2, b"B", SECOND), answer(3, b"A")], [BIG, OTHER]),
         # the transfer does not go on
-        ([ask(2, b"A", b"other"), answer(2, b"A")], [("big", "unanswered", 1, 16), OTHER]),
+        ([ask(2, b"A", b"other"), answer(2, b"A")], [("big", "open", 1, 16), OTHER]),
+        # it goes on, and its second block does not come
+        ([ask(2, b"B", b"big", SECOND)], [("big", "unanswered", 1, 16)]),
         # it begins anew, so the second block is of the second one
         (
             [ask(2, b"A", b"big"), answer(2, b"A", FIRST_OF_TWO), ask(3, b"A", b"big", SECOND), answer(3, b"A", SECOND)],
@@ -227,6 +229,20 @@ def test_between_two_blocks_a_separate_response_without_token_is_of_the_only_req
     path = capture(tmp_path / "x.pcap", said, "udp", 5683)
 
     assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == [BIG, OTHER]
+
+
+@pytest.mark.parametrize(("kind", "reply"), [(CON, ACK), (NON, NON)])
+@pytest.mark.parametrize(("more", "expected"), [([], ("open", 0)), ([b"B"], ("unanswered", 1))])
+def test_who_asks_for_no_more_blocks_has_got_what_it_asked_for(
+    kind: int, reply: int, more: list[bytes], expected: tuple[str, int], tmp_path: Path
+) -> None:
+    """RFC 7959 §2.4: each block is asked for. Only a request that no response came for is unanswered, whatever tokens the others had."""
+    said = [(C, coap(kind, GET, 1, b"A", [PATH])), (S, coap(reply, CONTENT, 1, b"A", [(BLOCK2, FIRST_OF_TWO)], 16 * b"x"))]
+    said += [(C, coap(kind, GET, 2, token, [PATH, (BLOCK2, SECOND)])) for token in more]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    [outcome] = rows(path, "exchanges", "outcome")
+    assert (*outcome, *rows(path, "sessions", "exchanges_unanswered")[0]) == expected
 
 
 def test_an_ack_that_comes_twice_makes_no_time_ambiguous(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How a message is sent.
@@ -100,9 +101,11 @@ impl Request {
         self.is_observe || !(self.is_answered || self.is_between_blocks)
     }
 
-    /// How it ends where no response has come.
+    /// How it ends where no (further) response has come. Nothing was asked for that did not come where the next block was not.
     const fn outcome_without_response(&self) -> &'static str {
-        if self.is_suppressing {
+        if self.is_between_blocks {
+            "open"
+        } else if self.is_suppressing {
             "suppressed"
         } else {
             "unanswered"
@@ -222,13 +225,15 @@ impl Sender {
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
         self.let_go_of_replaced(i64::MAX, exchanges);
         let open = self.requests.take_all().chain(std::mem::take(&mut self.anonymous).into_values()).filter(|request| !request.is_answered);
-        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, request.outcome_without_response())).collect();
+        // of several requests of an exchange the latest decides
+        let mut open: Vec<(ExchangeId, Reverse<i64>, &str)> =
+            open.map(|request| (request.exchange, Reverse(request.time_ns), request.outcome_without_response())).collect();
         if self.has_superseded {
             let superseded = self.ids.iter().filter(|sent| sent.role == Role::Superseded);
-            open.extend(superseded.map(|sent| (sent.exchange, "superseded")));
+            open.extend(superseded.map(|sent| (sent.exchange, Reverse(sent.time_ns), "superseded")));
         }
         open.sort_unstable();
-        for (exchange, outcome) in open {
+        for (exchange, _, outcome) in open {
             exchanges.end(exchange, outcome);
         }
     }
