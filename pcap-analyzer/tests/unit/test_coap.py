@@ -254,3 +254,31 @@ def test_an_ack_that_comes_twice_makes_no_time_ambiguous(tmp_path: Path) -> None
 
     times = rows(path, "timings", "timing", "count", "retransmitted", "max_ns")
     assert [row[1:] for row in times if row[0] == "rtt"] == [(1, 0, 50_000_000)]
+
+
+def test_an_answer_with_another_token_is_of_the_request_whose_id_it_acknowledges(tmp_path: Path) -> None:
+    """RFC 7252 §4.2: the ACK carries the message's ID; §5.3.2: its token matches no request, so it is no response to one."""
+    path = capture(tmp_path / "x.pcap", [(C, coap(CON, GET, 1, b"A", [PATH])), (S, coap(ACK, CONTENT, 1, b"B", [], b"21"))], "udp", 5683)
+
+    assert rows(path, "exchanges", "messages", "frame_last", "rtt_ns") == [(2, 2, None)]
+
+
+def test_a_request_stays_unanswered_when_its_id_is_forgotten(tmp_path: Path) -> None:
+    """RFC 7252 §4.8.2: EXCHANGE_LIFETIME (247 s) behind it a hundred others follow, which are answered."""
+    said = [(C, coap(CON, GET, 1, b"old", [PATH]), 0.1)]
+    for number in range(2, 102):
+        token = number.to_bytes(2, "big")
+        asked, answered = coap(CON, GET, number, token, [PATH]), coap(ACK, CONTENT, number, token, [], b"x")
+        said += [(C, asked, 300.0 + number), (S, answered, 300.1 + number)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert sorted(rows(path, "exchanges", "outcome")) == [("complete",)] * 100 + [("unanswered",)]
+    assert rows(path, "sessions", "exchanges_complete", "exchanges_unanswered") == [(100, 1)]
+
+
+def test_the_oscore_option_counts_with_its_header(tmp_path: Path) -> None:
+    """RFC 7252 §3.1: a length of 12 bytes fits the nibble, one of 13 takes a byte more."""
+    said = [(C, coap(CON, 2, count, b"", [(9, bytes([9]) + bytes(count - 1))], bytes(20))) for count in (12, 13)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "messages", "security_bytes", "option_bytes") == [(1 + 12, 0), (1 + 1 + 13, 0)]

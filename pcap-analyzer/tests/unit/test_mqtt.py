@@ -232,3 +232,35 @@ def test_a_topic_with_commas_is_one_value(form: str, tmp_path: Path) -> None:
 
     found = csv.DictReader(out.read_text().splitlines()) if form == "csv" else json.loads(out.read_text())
     assert [row["topic_name"] for row in found if row["kind"] == "PUBLISH"] == ["a,b", 'c,"d']
+
+
+def test_what_is_sent_behind_the_last_data_is_behind_time2(tmp_path: Path) -> None:
+    """metrics.md: throughput ends at Time2. Behind one PUBLISH, or each of two, comes a PINGRESP: the last one counts no more."""
+    ping: Said = [(C, b"\xc0\0"), (S, b"\xd0\0")]
+    for count in (1, 2):
+        frames = packets([*SUBSCRIBER, *([(S, publish()), *ping] * count)], "tcp", 1883)
+        path = tmp_path / f"{count}.pcap"
+        wrpcap(str(path), frames)
+
+        [received] = [
+            sum(parts) for direction, parts in rows(path, "directions", "direction", "received_until_time2") if direction == "s2c"
+        ]
+        assert received == sum(len(frame) for frame in frames[:-1] if frame.sport == 1883)
+
+
+def test_publications_that_nobody_received_are_counted(tmp_path: Path) -> None:
+    """Each of three: one waits for longer than deliveries are waited for when the second comes, the others until the capture ends."""
+    said = [(C, connect()), (S, connack()), (C, publish(), 1.0), (C, publish(), 200.0), (C, publish(topic="u"), 201.0)]
+    path = capture(tmp_path / "x.pcap", said, "tcp", 1883)
+
+    told = dict(rows(path, "notes", "note", "text"))
+    assert told["undelivered"] == "publications that no captured subscriber received: 3 publications"
+
+
+def test_a_subscribe_tells_the_version(tmp_path: Path) -> None:
+    """Trap 26: the CONNECT is not in the capture; only in MQTT 5 a property length stands behind the identifier (§3.8.2)."""
+    for version, packet in ((5, subscribe(1, "a/b")), (4, b"\x82\x08\0\1\0\3a/b\0")):
+        path = tmp_path / f"{version}.pcap"
+        wrpcap(str(path), packets([(C, packet)], "tcp", 1883)[3:])
+
+        assert rows(path, "messages", "kind", "version", "topic_filters") == [("SUBSCRIBE", version, "a/b QoS 0")]
