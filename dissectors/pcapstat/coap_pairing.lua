@@ -73,12 +73,23 @@ local function carry_on(sender, message)
     if before and before.exchange == transfer.exchange and before.kind ~= "NON" then
         sender.requests[transfer.token] = nil
     end
+    lists.remove(sender.anonymous, transfer.exchange)
     return transfer.exchange
 end
 
 -- Whether notifications may come for a request.
 local function is_registered(request)
     return request.is_observe and request.is_answered
+end
+
+-- Whether a response may come for a request.
+local function is_awaiting(request)
+    return request.is_observe or not (request.is_answered or request.is_between_blocks)
+end
+
+-- How an exchange ends where no response comes to this request of it.
+local function without_answer(message)
+    return message.is_suppressing and "suppressed" or "unanswered"
 end
 
 -- The registration with whose token a request asks for a later block of what is observed. A token of its own is due for that (RFC 7959 §3.4),
@@ -90,7 +101,7 @@ end
 
 local function begin(sender, message)
     local exchange = exchanges.open(kind_of(message), message)
-    exchange.resource, exchange.without_answer = message.resource, message.is_suppressing and "suppressed" or "unanswered"
+    exchange.resource, exchange.without_answer = message.resource, without_answer(message)
     if transfers.is_later_block(message) then
         return exchange
     end
@@ -113,13 +124,17 @@ local function supersede(sender, request)
     end
 end
 
--- A request took the token of an old one.
-local function replace(sender, old, observe)
+-- A request took the token of an old one. Between two blocks a token is free for others (RFC 7252 §5.3.1); who asks anew for the same gives the
+-- transfer up.
+local function replace(sender, old, new, observe)
     if old.is_observe and observe == 1 then
         finish(old.exchange, "cancelled")
     elseif is_registered(old) and observe == 0 then
         finish(old.exchange, "complete")
+    elseif old.is_between_blocks and old.subject ~= new.subject then
+        table.insert(sender.anonymous, old)
     elseif not old.is_answered then
+        lists.remove(sender.transfers, old.exchange)
         supersede(sender, old)
     end
 end
@@ -134,7 +149,7 @@ local function open_anonymous(sender, request, renewed)
     kept[#kept + 1] = request
     sender.anonymous = kept
     if renewed then
-        replace(sender, renewed, 0)
+        replace(sender, renewed, request, 0)
     end
 end
 
@@ -160,7 +175,7 @@ local function open(sender, message, request)
     local old = sender.requests[message.token]
     sender.requests[message.token] = request
     if old and old.exchange ~= request.exchange then
-        replace(sender, old, message.observe)
+        replace(sender, old, request, message.observe)
     elseif old and is_registered(old) and not request.is_observe then
         sender.requests[message.token] = old
     end
@@ -168,9 +183,11 @@ end
 
 local function place_request(message, from)
     local sender = sender_of(from)
-    local exchange = carry_on(sender, message) or observed(sender, message)
+    local carried_on = carry_on(sender, message)
+    local exchange = carried_on or observed(sender, message)
     if exchange then
         exchanges.join(exchange, message)
+        exchange.without_answer = carried_on and without_answer(message) or exchange.without_answer
     else
         exchange = begin(sender, message)
     end
@@ -200,13 +217,13 @@ local function find_anonymous(requester, asked)
     for _, request in ipairs(requester.anonymous) do
         if asked and request.exchange == asked.exchange then
             return request
-        elseif not asked and (not request.is_answered or request.is_observe) then
+        elseif not asked and is_awaiting(request) then
             only, count = request, count + 1
         end
     end
     if count > 1 then
         for _, request in ipairs(requester.anonymous) do
-            if not request.is_answered or request.is_observe then
+            if is_awaiting(request) then
                 finish(request.exchange, "ambiguous")
             end
         end
@@ -286,7 +303,7 @@ end
 
 -- Notes what a response says of its request; one without more to come is let go.
 local function note_answer(requester, message, request, is_last, is_of_request)
-    request.is_answered = request.is_answered or is_last
+    request.is_answered, request.is_between_blocks = request.is_answered or is_last, not is_last
     request.freshest = request.is_observe and message.observe and { value = message.observe, time_ns = message.time_ns } or nil
     request.is_observe = request.is_observe and (message.observe ~= nil or is_of_request)
     local is_done = is_last and not request.is_observe and request.kind ~= "NON"
@@ -310,8 +327,9 @@ local function answered(requester, message, request)
     local is_last = begins or not is_of_request and not transfers.follow(requester.transfers, message, exchange, false)
     transfers.count(requester.transfers, message, request)
     note_answer(requester, message, request, is_last, is_of_request)
+    -- nothing was asked for that did not come, unless the next block is
+    exchange.without_answer = nil
     if is_last then
-        exchange.without_answer = nil
         exchanges.respond(exchange, message)
     end
     if is_last and not begins then

@@ -284,4 +284,12 @@ TWO: dict[str, tuple[tuple[Said, Said], tuple[Said, Said]]] = {
     ),
 }
 """Rules over two connections of a client, the second of which begins a second after the first."""
+TAKEN_OVER: dict[str, tuple[Said, Said, set[str]]] = {
+    "PUBACK": ([*STAY, (C, publish(1, 1), 2.0), (S, ack(4, 1), 2.1)], AGAIN, {"MQTT-3.1.4-3"}),
+    "PUBREC": ([*STAY, (C, publish(1, 2), 2.0), (S, ack(5, 1), 2.1)], AGAIN, {"MQTT-3.1.4-3"}),
+    "SUBACK": ([*STAY, (C, subscribe(1, "t"), 2.0), (S, suback(1, 0), 2.1)], AGAIN, {"MQTT-3.1.4-3"}),
+    "the second connection is refused": ([*STAY, (C, PING, 2.0), (S, PONG, 2.1)], [(C, connect(clean=False)), (S, connack(0x87))], set()),
+    "another client": ([*STAY, (C, PING, 2.0), (S, PONG, 2.1)], [(C, connect(clean=False, identifier="b")), (S, connack())], set()),
+}
+"""By what the server sends in the old connection, or what the new one is: both connections, and what is broken (MQTT 5 §3.1.4)."""
 MQTT = CONTENTS | CONNECTION | PUBLICATION | SUBSCRIPTION

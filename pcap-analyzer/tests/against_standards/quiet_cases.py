@@ -81,6 +81,12 @@ QUIET: dict[str, tuple[Said, str, int]] = {
         "tcp",
         1883,
     ),
+    # the column topic_filters has a filter a line
+    "a PUBLISH that matches a filter with a line feed": (
+        [*OPEN, (C, subscribe(1, "a\nb")), (S, suback(1, 0)), (S, publish(topic="a\nb"))],
+        "tcp",
+        1883,
+    ),
     # RFC 7641 §4.2, RFC 7252 §5.9.1.3
     "a notification 2.03": (
         [

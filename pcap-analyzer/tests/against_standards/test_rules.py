@@ -33,7 +33,7 @@ from against_standards.building import (
     two_connections,
 )
 from against_standards.coap_cases import COAP, GROUP, STREAMS
-from against_standards.mqtt_cases import MQTT, TWO, UNNAMED_311
+from against_standards.mqtt_cases import MQTT, TAKEN_OVER, TWO, UNNAMED_311
 from against_standards.quiet_cases import BOTH_WAYS, MISSING, OPEN, QUIET
 from against_standards.record_cases import DTLS, TLS
 from against_standards.variant_cases import VARIANTS
@@ -79,6 +79,13 @@ def test_a_rule_over_two_connections_is_broken_by_one_pair_of_them(identifier: s
     breaking, nearly = TWO[identifier]
     assert set(broken(two_connections(tmp_path / "breaking.pcap", *breaking, 1.0))) == {identifier}
     assert broken(two_connections(tmp_path / "nearly.pcap", *nearly, 1.0)) == {}
+
+
+@pytest.mark.parametrize("name", TAKEN_OVER)
+def test_a_client_that_was_accepted_anew_is_not_served_in_its_old_connection(name: str, tmp_path: Path) -> None:
+    """Whatever it asks for there; one that was not accepted, or is another, changes nothing for the old one."""
+    old, new, expected = TAKEN_OVER[name]
+    assert set(broken(two_connections(tmp_path / "two.pcap", old, new, 1.0))) == expected
 
 
 def separate(said: Said) -> Said:

@@ -65,6 +65,11 @@ def get(message_id: int, token: bytes = b"T", *options: tuple[int, bytes], kind:
     return coap(kind, GET, message_id, token, sorted((*options, PATH)))
 
 
+def other(message_id: int, token: bytes = b"T", *options: tuple[int, bytes]) -> bytes:
+    """Return a GET of /b."""
+    return coap(CON, GET, message_id, token, sorted((*options, (11, b"b"))))
+
+
 def content(kind: int, message_id: int, token: bytes = b"T", *options: tuple[int, bytes], payload: bytes = b"21") -> bytes:
     """Return a 2.05."""
     return coap(kind, CONTENT, message_id, token, sorted(options), payload)
@@ -221,6 +226,45 @@ COAP: dict[str, tuple[Said, list[Exchange]]] = {
             exchange("notification", "complete", 4, 4, None, 2),
             exchange("notification", "complete", 7, 7, None, 2),
         ],
+    ),
+    # RFC 7252 §5.3.1, RFC 7959 §2.4: each block is a request of its own, behind which its token is free
+    "one token for a transfer and for a request between its blocks": (
+        [
+            *((C, get(1)), (S, content(ACK, 1, b"T", (BLOCK2, b"\x08"), payload=16 * b"x")), (C, other(2)), (S, content(ACK, 2))),
+            *((C, get(3, b"T", (BLOCK2, b"\x10"))), (S, content(ACK, 3, b"T", (BLOCK2, b"\x10")))),
+        ],
+        [exchange("GET block-wise", "complete", 1, 6, 50, 18), exchange("GET", "complete", 3, 4, 10, 2)],
+    ),
+    "a transfer that begins anew": (
+        [
+            *((C, get(1)), (S, content(ACK, 1, b"T", (BLOCK2, b"\x08"), payload=16 * b"x"))),
+            *((C, get(2)), (S, content(ACK, 2, b"T", (BLOCK2, b"\x08"), payload=16 * b"x"))),
+            *((C, get(3, b"T", (BLOCK2, b"\x10"))), (S, content(ACK, 3, b"T", (BLOCK2, b"\x10")))),
+        ],
+        [exchange("GET block-wise", "superseded", 1, 2, None, 16), exchange("GET block-wise", "complete", 3, 6, 30, 18)],
+    ),
+    "transfers of which the next block is not asked for, or does not come": (
+        [
+            *((C, get(1)), (S, content(ACK, 1, b"T", (BLOCK2, b"\x08"), payload=16 * b"x")), (C, other(2)), (S, content(ACK, 2))),
+            *(
+                (C, other(3, b"U")),
+                (S, content(ACK, 3, b"U", (BLOCK2, b"\x08"), payload=16 * b"x")),
+                (C, other(4, b"V", (BLOCK2, b"\x10"))),
+            ),
+        ],
+        [
+            exchange("GET block-wise", "open", 1, 2, None, 16),
+            exchange("GET", "complete", 3, 4, 10, 2),
+            exchange("GET block-wise", "unanswered", 5, 7, None, 16),
+        ],
+    ),
+    "a separate response without token while a transfer without one goes on": (
+        [
+            *((C, get(1, b"")), (S, content(ACK, 1, b"", (BLOCK2, b"\x08"), payload=16 * b"x")), (C, other(2, b"")), (S, empty(ACK, 2))),
+            *((S, content(CON, 7, b"")), (C, empty(ACK, 7)), (C, get(3, b"", (BLOCK2, b"\x10")))),
+            (S, content(ACK, 3, b"", (BLOCK2, b"\x10"))),
+        ],
+        [exchange("GET block-wise", "complete", 1, 8, 70, 18), exchange("GET", "complete", 3, 6, 20, 2)],
     ),
     # RFC 7252 §4.5: the second is a duplicate of the first, which answers nothing
     "a response without a request belongs to no exchange, also when it is sent again": (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from against_standards.building import ACK, CON, CONTENT, GET, NON, RST, C, S, capture, coap, packets
 from scapy.layers.inet import IP
 from scapy.utils import wrpcap
@@ -193,3 +194,108 @@ def test_a_session_of_one_message_has_no_rate(tmp_path: Path) -> None:
 
     assert (session.data_messages, session.delta_time_s) == (1, 0.0)
     assert (session.goodput_bytes_per_s, session.throughput_bytes_per_s, session.message_rate_per_s) == (None, None, None)
+
+
+def ask(number: int, token: bytes, path: bytes, block: bytes | None = None) -> tuple[bool, bytes]:
+    """Return a GET, of a later block where one is given."""
+    return C, coap(CON, GET, number, token, [(11, path), *([] if block is None else [(BLOCK2, block)])])
+
+
+def answer(number: int, token: bytes, block: bytes | None = None) -> tuple[bool, bytes]:
+    """Return a piggybacked response with 16 bytes."""
+    return S, coap(ACK, CONTENT, number, token, [] if block is None else [(BLOCK2, block)], 16 * b"x")
+
+
+FIRST_OF_TWO, SECOND = b"\x08", b"\x10"
+"""Values of Block2: number, whether more follow, 16 bytes each (RFC 7959 §2.2)."""
+BEGUN = [ask(1, b"A", b"big"), answer(1, b"A", FIRST_OF_TWO)]
+BIG, OTHER = ("big", "complete", 2, 32), ("other", "complete", None, 16)
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        # one token for all, as of a client that waits for each response
+        ([ask(2, b"A", b"other"), answer(2, b"A"), ask(3, b"A", b"big", SECOND), answer(3, b"A", SECOND)], [BIG, OTHER]),
+        # taken before the next block is asked for with another one, and open until that has come
+        ([ask(2, b"A", b"other"), ask(3, b"B", b"big", SECOND), answer(3, b"B", SECOND), answer(2, b"A")], [BIG, OTHER]),
+        # taken after that
+        ([ask(2, b"B", b"big", SECOND), ask(3, b"A", b"other"), answer(2, b"B", SECOND), answer(3, b"A")], [BIG, OTHER]),
+        # the transfer does not go on
+        ([ask(2, b"A", b"other"), answer(2, b"A")], [("big", "open", 1, 16), OTHER]),
+        # it goes on, and its second block does not come
+        ([ask(2, b"B", b"big", SECOND)], [("big", "unanswered", 1, 16)]),
+        # it begins anew, so the second block is of the second one
+        (
+            [ask(2, b"A", b"big"), answer(2, b"A", FIRST_OF_TWO), ask(3, b"A", b"big", SECOND), answer(3, b"A", SECOND)],
+            [("big", "superseded", 1, 16), BIG],
+        ),
+    ],
+)
+def test_between_two_blocks_the_token_is_free(behind: list[tuple[bool, bytes]], expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    """RFC 7252 §5.3.1: tokens are unique among the requests that wait for a response; each block's is one by itself (RFC 7959 §2.4)."""
+    path = capture(tmp_path / "x.pcap", [*BEGUN, *behind], "udp", 5683)
+
+    assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == expected
+
+
+def test_between_two_blocks_a_separate_response_without_token_is_of_the_only_request_that_waits(tmp_path: Path) -> None:
+    """Trap 3: the transfer's first block was answered, so the response is not ambiguous; then it goes on."""
+    said = [ask(1, b"", b"big"), answer(1, b"", FIRST_OF_TWO), ask(2, b"", b"other"), (S, coap(ACK, 0, 2))]
+    said += [(S, coap(CON, CONTENT, 7, b"", [], 16 * b"x")), (C, coap(ACK, 0, 7)), ask(3, b"", b"big", SECOND), answer(3, b"", SECOND)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "exchanges", "resource", "outcome", "parts", "payload_bytes") == [BIG, OTHER]
+
+
+@pytest.mark.parametrize(("kind", "reply"), [(CON, ACK), (NON, NON)])
+@pytest.mark.parametrize(("more", "expected"), [([], ("open", 0)), ([b"B"], ("unanswered", 1))])
+def test_who_asks_for_no_more_blocks_has_got_what_it_asked_for(
+    kind: int, reply: int, more: list[bytes], expected: tuple[str, int], tmp_path: Path
+) -> None:
+    """RFC 7959 §2.4: each block is asked for. Only a request that no response came for is unanswered, whatever tokens the others had."""
+    said = [(C, coap(kind, GET, 1, b"A", [PATH])), (S, coap(reply, CONTENT, 1, b"A", [(BLOCK2, FIRST_OF_TWO)], 16 * b"x"))]
+    said += [(C, coap(kind, GET, 2, token, [PATH, (BLOCK2, SECOND)])) for token in more]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    [outcome] = rows(path, "exchanges", "outcome")
+    assert (*outcome, *rows(path, "sessions", "exchanges_unanswered")[0]) == expected
+
+
+def test_an_ack_that_comes_twice_makes_no_time_ambiguous(tmp_path: Path) -> None:
+    """Trap 8: the request was sent once, so the time to its last block is a sample; what came twice is an ACK of the first."""
+    block = (S, coap(CON, CONTENT, 9, b"A", [(BLOCK2, FIRST_OF_TWO)], 16 * b"x"))
+    said = [(C, coap(NON, GET, 1, b"A", [PATH])), block, (C, coap(ACK, 0, 9)), (C, coap(ACK, 0, 9))]
+    said += [(C, coap(NON, GET, 2, b"A", [PATH, (BLOCK2, SECOND)])), (S, coap(NON, CONTENT, 10, b"A", [(BLOCK2, SECOND)], b"x"))]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    times = rows(path, "timings", "timing", "count", "retransmitted", "max_ns")
+    assert [row[1:] for row in times if row[0] == "rtt"] == [(1, 0, 50_000_000)]
+
+
+def test_an_answer_with_another_token_is_of_the_request_whose_id_it_acknowledges(tmp_path: Path) -> None:
+    """RFC 7252 §4.2: the ACK carries the message's ID; §5.3.2: its token matches no request, so it is no response to one."""
+    path = capture(tmp_path / "x.pcap", [(C, coap(CON, GET, 1, b"A", [PATH])), (S, coap(ACK, CONTENT, 1, b"B", [], b"21"))], "udp", 5683)
+
+    assert rows(path, "exchanges", "messages", "frame_last", "rtt_ns") == [(2, 2, None)]
+
+
+def test_a_request_stays_unanswered_when_its_id_is_forgotten(tmp_path: Path) -> None:
+    """RFC 7252 §4.8.2: EXCHANGE_LIFETIME (247 s) behind it a hundred others follow, which are answered."""
+    said = [(C, coap(CON, GET, 1, b"old", [PATH]), 0.1)]
+    for number in range(2, 102):
+        token = number.to_bytes(2, "big")
+        asked, answered = coap(CON, GET, number, token, [PATH]), coap(ACK, CONTENT, number, token, [], b"x")
+        said += [(C, asked, 300.0 + number), (S, answered, 300.1 + number)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert sorted(rows(path, "exchanges", "outcome")) == [("complete",)] * 100 + [("unanswered",)]
+    assert rows(path, "sessions", "exchanges_complete", "exchanges_unanswered") == [(100, 1)]
+
+
+def test_the_oscore_option_counts_with_its_header(tmp_path: Path) -> None:
+    """RFC 7252 §3.1: a length of 12 bytes fits the nibble, one of 13 takes a byte more."""
+    said = [(C, coap(CON, 2, count, b"", [(9, bytes([9]) + bytes(count - 1))], bytes(20))) for count in (12, 13)]
+    path = capture(tmp_path / "x.pcap", said, "udp", 5683)
+
+    assert rows(path, "messages", "security_bytes", "option_bytes") == [(1 + 12, 0), (1 + 1 + 13, 0)]

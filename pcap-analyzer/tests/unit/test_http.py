@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -248,3 +249,18 @@ def test_a_packet_that_lost_a_frame_takes_nothing_of_the_next(tmp_path: Path) ->
 
     rows = messages(capture, "kind", "payload_bytes", "malformed", "is_after_gap")[2:]
     assert rows == [("PUBLISH", 20, None, False), ("PUBLISH", 20, None, True), ("PUBLISH", 20, None, False)]
+
+
+def test_what_compression_saves_is_less_overhead(tmp_path: Path) -> None:
+    """RFC 7692 §7.2.1: a thousand equal letters in a few bytes. What data did not take on the wire is no overhead."""
+    compress = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = (compress.compress(b"x" * 1000) + compress.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    offer = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
+    upgrade = UPGRADE.removesuffix(b"\r\n") + offer + b"\r\n"
+    opened = talk(tmp_path, (C, upgrade), (S, SWITCHING % offer), (S, bytes([0xC1, len(packed)]) + packed))
+
+    [session] = opened.summary().sessions
+    parts = session.overhead_by_part_bytes
+    assert (session.data_messages, session.data_bytes) == (1, 1000)
+    assert ("payload" in parts, parts["compression"]) == (False, len(packed) - 1000)
+    assert sum(parts.values()) == session.overhead_bytes

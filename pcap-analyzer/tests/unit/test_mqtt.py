@@ -82,14 +82,15 @@ def test_the_version_decides_where_the_payload_begins(version: int | None, paylo
     assert ("version-unknown" in notes(path, 0, mqtt_version=version)) == inferred
 
 
-def test_a_reason_code_that_tells_of_an_error_ends_a_flow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [0x80, 0x97])
+def test_a_reason_code_that_tells_of_an_error_ends_a_flow(code: int, tmp_path: Path) -> None:
     """Trap 30: behind PUBREC with 0x80 or more comes no PUBREL (MQTT 5 §4.3.3); the identifier is free for the next."""
-    said = [(C, connect()), (S, connack()), (C, publish(1, 2)), (S, ack(5, 1, 0x97)), (C, publish(1, 2))]
-    said += [(S, ack(5, 1)), (C, ack(6, 1)), (S, ack(7, 1))]
+    said = [(C, connect()), (S, connack()), (C, publish(1, 2)), (S, ack(5, 1, code)), (C, publish(1, 2))]
+    said += [(S, ack(5, 1, 0x10)), (C, ack(6, 1)), (S, ack(7, 1))]
     path = capture(tmp_path / "x.pcap", said, "tcp", 1883)
 
-    flows = rows(path, "exchanges", "kind", "frame_first", "frame_last", "messages", "result")
-    assert [flow[1:] for flow in flows if flow[0] == "PUBLISH QoS 2"] == [(6, 7, 2, "0x97"), (8, 11, 4, None)]
+    flows = rows(path, "exchanges", "kind", "frame_first", "frame_last", "outcome", "result")
+    assert [flow[1:] for flow in flows if flow[0] == "PUBLISH QoS 2"] == [(6, 7, "complete", f"0x{code:02x}"), (8, 11, "complete", "0x10")]
 
 
 def test_an_alias_set_before_the_capture_names_no_topic(tmp_path: Path) -> None:
@@ -247,3 +248,35 @@ def test_a_topic_with_commas_is_one_value(form: str, tmp_path: Path) -> None:
 
     found = csv.DictReader(out.read_text().splitlines()) if form == "csv" else json.loads(out.read_text())
     assert [row["topic_name"] for row in found if row["kind"] == "PUBLISH"] == ["a,b", 'c,"d']
+
+
+def test_what_is_sent_behind_the_last_data_is_behind_time2(tmp_path: Path) -> None:
+    """metrics.md: throughput ends at Time2. Behind one PUBLISH, or each of two, comes a PINGRESP: the last one counts no more."""
+    ping: Said = [(C, b"\xc0\0"), (S, b"\xd0\0")]
+    for count in (1, 2):
+        frames = packets([*SUBSCRIBER, *([(S, publish()), *ping] * count)], "tcp", 1883)
+        path = tmp_path / f"{count}.pcap"
+        wrpcap(str(path), frames)
+
+        [received] = [
+            sum(parts) for direction, parts in rows(path, "directions", "direction", "received_until_time2") if direction == "s2c"
+        ]
+        assert received == sum(len(frame) for frame in frames[:-1] if frame.sport == 1883)
+
+
+def test_publications_that_nobody_received_are_counted(tmp_path: Path) -> None:
+    """Each of three: one waits for longer than deliveries are waited for when the second comes, the others until the capture ends."""
+    said = [(C, connect()), (S, connack()), (C, publish(), 1.0), (C, publish(), 200.0), (C, publish(topic="u"), 201.0)]
+    path = capture(tmp_path / "x.pcap", said, "tcp", 1883)
+
+    told = dict(rows(path, "notes", "note", "text"))
+    assert told["undelivered"] == "publications that no captured subscriber received: 3 publications"
+
+
+def test_a_subscribe_tells_the_version(tmp_path: Path) -> None:
+    """Trap 26: the CONNECT is not in the capture; only in MQTT 5 a property length stands behind the identifier (§3.8.2)."""
+    for version, packet in ((5, subscribe(1, "a/b")), (4, b"\x82\x08\0\1\0\3a/b\0")):
+        path = tmp_path / f"{version}.pcap"
+        wrpcap(str(path), packets([(C, packet)], "tcp", 1883)[3:])
+
+        assert rows(path, "messages", "kind", "version", "topic_filters") == [("SUBSCRIBE", version, "a/b QoS 0")]

@@ -8,36 +8,36 @@ from dataclasses import dataclass, field
 from pcapstat.errors import UsageError
 from pcapstat.theory.size import Line, Size, exactly, size
 
-PROPERTIES: dict[str, tuple[int, str]] = {
-    "Payload Format Indicator": (1, "byte"),
-    "Message Expiry Interval": (2, "four"),
-    "Content Type": (3, "text"),
-    "Response Topic": (8, "text"),
-    "Correlation Data": (9, "binary"),
-    "Subscription Identifier": (11, "variable"),
-    "Session Expiry Interval": (17, "four"),
-    "Assigned Client Identifier": (18, "text"),
-    "Server Keep Alive": (19, "two"),
-    "Authentication Method": (21, "text"),
-    "Authentication Data": (22, "binary"),
-    "Request Problem Information": (23, "byte"),
-    "Will Delay Interval": (24, "four"),
-    "Request Response Information": (25, "byte"),
-    "Response Information": (26, "text"),
-    "Server Reference": (28, "text"),
-    "Reason String": (31, "text"),
-    "Receive Maximum": (33, "two"),
-    "Topic Alias Maximum": (34, "two"),
-    "Topic Alias": (35, "two"),
-    "Maximum QoS": (36, "byte"),
-    "Retain Available": (37, "byte"),
-    "User Property": (38, "pair"),
-    "Maximum Packet Size": (39, "four"),
-    "Wildcard Subscription Available": (40, "byte"),
-    "Subscription Identifier Available": (41, "byte"),
-    "Shared Subscription Available": (42, "byte"),
+PROPERTIES: dict[str, str] = {
+    "Payload Format Indicator": "byte",
+    "Message Expiry Interval": "four",
+    "Content Type": "text",
+    "Response Topic": "text",
+    "Correlation Data": "binary",
+    "Subscription Identifier": "variable",
+    "Session Expiry Interval": "four",
+    "Assigned Client Identifier": "text",
+    "Server Keep Alive": "two",
+    "Authentication Method": "text",
+    "Authentication Data": "binary",
+    "Request Problem Information": "byte",
+    "Will Delay Interval": "four",
+    "Request Response Information": "byte",
+    "Response Information": "text",
+    "Server Reference": "text",
+    "Reason String": "text",
+    "Receive Maximum": "two",
+    "Topic Alias Maximum": "two",
+    "Topic Alias": "two",
+    "Maximum QoS": "byte",
+    "Retain Available": "byte",
+    "User Property": "pair",
+    "Maximum Packet Size": "four",
+    "Wildcard Subscription Available": "byte",
+    "Subscription Identifier Available": "byte",
+    "Shared Subscription Available": "byte",
 }
-"""Identifier and type of each property (MQTT 5 §2.2.2.2)."""
+"""The type of each property (MQTT 5 §2.2.2.2)."""
 MOST_REMAINING = 268_435_455
 
 
@@ -87,7 +87,7 @@ def property_bytes(name: str, value: str) -> int:
     """
     if name not in PROPERTIES:
         raise UsageError(f"no MQTT property {name} (there are: {', '.join(PROPERTIES)})")
-    kind = PROPERTIES[name][1]
+    kind = PROPERTIES[name]
     if kind == "pair":
         key, _, text = value.partition("=")
         return 1 + text_bytes(name, len(key.encode())) + text_bytes(name, len(text.encode()))

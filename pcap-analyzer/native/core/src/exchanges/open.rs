@@ -439,4 +439,22 @@ mod tests {
         assert_eq!((12, 2, 1), (fresh.number, fresh.session, fresh.messages));
         assert_eq!(fresh, used);
     }
+
+    #[test]
+    fn who_still_names_an_exchange_that_was_let_go_changes_none_in_its_place() {
+        let (mut exchanges, message, at) = (Exchanges::new(true), Message::default(), Moment::default());
+        let old = exchanges.open("GET", &message, Side::Client, &at);
+        exchanges.forget(old);
+        let new = exchanges.open("GET", &message, Side::Client, &at);
+        assert_eq!(old.slot, new.slot);
+        exchanges.repeat(old, &message, &at, true);
+        exchanges.respond(old, &at);
+        exchanges.end(old, "unanswered");
+
+        assert_eq!(None, exchanges.get(old));
+        assert_eq!(Some((1, None, "")), exchanges.get(new).map(|exchange| (exchange.messages, exchange.rtt_ns, exchange.outcome)));
+        exchanges.forget(new);
+        exchanges.repeat(new, &message, &at, true);
+        assert_eq!(vec![(0, 1), (1, 1)], exchanges.take_ended().iter().map(|ended| (ended.number, ended.messages)).collect::<Vec<_>>());
+    }
 }

@@ -209,7 +209,7 @@ table! {
         kind: &'static str [""],
         /// Direction of the message that began it.
         direction: &'static str [""],
-        /// How it ended: complete, unanswered, suppressed (no response, as the request asks by No-Response, RFC 7967), reset, cancelled, superseded, ambiguous, open (at the end of the capture).
+        /// How it ended: complete, unanswered, suppressed (no response, as the request asks by No-Response, RFC 7967), reset, cancelled, superseded, ambiguous, open (at the end of the capture; or a block-wise transfer of which no further block was asked for).
         outcome: &'static str [""],
         /// The capture file of the first message.
         file: Option<std::sync::Arc<str>> [""],

@@ -449,4 +449,35 @@ mod tests {
             assert!(suite.name.starts_with(&format!("TLS_{}_WITH_", suite.key_exchange)), "{}", suite.name);
         }
     }
+
+    /// What a suite up to TLS 1.2 does, by its name: the cipher tells block and nonce, its end the MAC or tag.
+    fn by_name(cipher: &str) -> Option<Protection> {
+        let is_wide = ["AES", "CAMELLIA", "ARIA", "SEED"].iter().any(|name| cipher.starts_with(name));
+        let block = if is_wide { 16 } else { 8 };
+        let nonce = if cipher.starts_with("CHACHA20") || cipher.starts_with("SM4") { 0 } else { 8 };
+        let macs = [("MD5", 16), ("SHA", 20), ("SHA256", 32), ("SHA384", 48)];
+        let mac = macs.iter().find(|(hash, _)| cipher.ends_with(&format!("_{hash}"))).map(|(_, mac)| *mac);
+        if cipher.contains("_CCM_8") {
+            Some(Protection::Aead { nonce, tag: 8 })
+        } else if ["_GCM", "_CCM", "_POLY1305"].iter().any(|mode| cipher.contains(mode)) {
+            Some(Protection::Aead { nonce, tag: 16 })
+        } else if cipher.contains("_CBC") {
+            Some(Protection::Cbc { block, mac: mac? })
+        } else if cipher.starts_with("NULL_SHA") || cipher.starts_with("NULL_MD5") || cipher.starts_with("RC4") {
+            Some(Protection::Stream { mac: mac? })
+        } else {
+            None
+        }
+    }
+
+    #[test]
+    fn do_what_their_names_say() {
+        let mut checked = 0;
+        for suite in CIPHER_SUITES {
+            let Some(expected) = suite.name.split_once("_WITH_").and_then(|(_, cipher)| by_name(cipher)) else { continue };
+            assert_eq!(expected, suite.protection, "{}", suite.name);
+            checked += 1;
+        }
+        assert!(checked > 300, "{checked}");
+    }
 }

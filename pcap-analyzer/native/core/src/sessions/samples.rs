@@ -349,6 +349,11 @@ mod tests {
     }
 
     #[test]
+    fn no_time_at_all_is_not_negative() {
+        assert_eq!(1, sums(&[&samples(&[0, -1, 1])]).negative);
+    }
+
+    #[test]
     fn samples_of_a_kind_are_many_and_take_one_line() {
         assert_eq!(64, size_of::<Measured>());
     }

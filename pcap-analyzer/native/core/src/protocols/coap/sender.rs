@@ -7,6 +7,7 @@ use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::few::Few;
 use crate::message::{Message, Side, Token};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How a message is sent.
@@ -49,6 +50,8 @@ pub(super) struct Request {
     pub(super) manner: Manner,
     pub(super) is_observe: bool,
     pub(super) is_answered: bool,
+    /// Whether its block of a transfer was answered, and another is to be asked for: until then it needs no token.
+    is_between_blocks: bool,
     /// Whether it asks for no response, or for none of some class (RFC 7967 §2.1).
     is_suppressing: bool,
     /// Its number among the client's registrations, where it is one.
@@ -70,6 +73,7 @@ impl Request {
             manner: Manner::of(message),
             is_observe: message.observe == Some(0),
             is_answered: false,
+            is_between_blocks: false,
             is_suppressing: message.no_response.is_some_and(|classes| classes & CLASSES != 0),
             registration: 0,
             freshest: None,
@@ -85,15 +89,23 @@ impl Request {
             manner: Manner::Confirmable,
             is_observe: true,
             is_answered: true,
+            is_between_blocks: false,
             is_suppressing: false,
             registration,
             freshest: None,
         }
     }
 
-    /// How it ends where no response has come.
+    /// Whether a response may come for it.
+    const fn is_awaiting(&self) -> bool {
+        self.is_observe || !(self.is_answered || self.is_between_blocks)
+    }
+
+    /// How it ends where no (further) response has come. Nothing was asked for that did not come where the next block was not.
     const fn outcome_without_response(&self) -> &'static str {
-        if self.is_suppressing {
+        if self.is_between_blocks {
+            "open"
+        } else if self.is_suppressing {
             "suppressed"
         } else {
             "unanswered"
@@ -110,6 +122,7 @@ impl Request {
             manner: Manner::Confirmable,
             is_observe: false,
             is_answered: false,
+            is_between_blocks: false,
             is_suppressing: false,
             registration: 0,
             freshest: None,
@@ -127,7 +140,8 @@ pub(super) struct Sender {
     pub(super) requests: Few<Token, Request, 2>,
     /// Time of the last request for a resource.
     polled: Few<u64, i64>,
-    /// Requests with the empty token, of which several can be open.
+    /// Requests that no token names: those with the empty one, of which several can be open, and those between two blocks of a transfer, whose token
+    /// another has by now.
     pub(super) anonymous: BTreeMap<ExchangeId, Request>,
     /// Messages whose IDs others have now, and that are to be let go together.
     replaced: Vec<Sent>,
@@ -211,13 +225,15 @@ impl Sender {
     pub(super) fn end(&mut self, exchanges: &mut Exchanges) {
         self.let_go_of_replaced(i64::MAX, exchanges);
         let open = self.requests.take_all().chain(std::mem::take(&mut self.anonymous).into_values()).filter(|request| !request.is_answered);
-        let mut open: Vec<(ExchangeId, &str)> = open.map(|request| (request.exchange, request.outcome_without_response())).collect();
+        // of several requests of an exchange the latest decides
+        let mut open: Vec<(ExchangeId, Reverse<i64>, &str)> =
+            open.map(|request| (request.exchange, Reverse(request.time_ns), request.outcome_without_response())).collect();
         if self.has_superseded {
             let superseded = self.ids.iter().filter(|sent| sent.role == Role::Superseded);
-            open.extend(superseded.map(|sent| (sent.exchange, "superseded")));
+            open.extend(superseded.map(|sent| (sent.exchange, Reverse(sent.time_ns), "superseded")));
         }
         open.sort_unstable();
-        for (exchange, outcome) in open {
+        for (exchange, _, outcome) in open {
             exchanges.end(exchange, outcome);
         }
     }
@@ -256,6 +272,7 @@ impl Sender {
         if token != message.token && self.requests.get(&token).is_some_and(is_done) {
             self.requests.remove(&token);
         }
+        self.anonymous.remove(&exchange);
         Some(exchange)
     }
 
@@ -280,7 +297,7 @@ impl Sender {
         }
         let Some(old) = self.requests.insert(message.token, request) else { return };
         if old.exchange != request.exchange {
-            self.replace(&old, message.observe, exchanges);
+            self.replace(&old, &request, message.observe, exchanges);
         } else if old.is_registered() && !request.is_observe {
             self.requests.insert(message.token, old);
         }
@@ -294,18 +311,22 @@ impl Sender {
         let renewed = if request.is_observe { self.anonymous.values().find(|open| request.renews(open)).copied() } else { None };
         if let Some(old) = renewed {
             self.anonymous.remove(&old.exchange);
-            self.replace(&old, Some(0), exchanges);
+            self.replace(&old, &request, Some(0), exchanges);
         }
         self.anonymous.insert(request.exchange, request);
     }
 
-    /// A request took the token of an `old` one.
-    fn replace(&mut self, old: &Request, observe: Option<u32>, exchanges: &mut Exchanges) {
+    /// A request took the token of an `old` one. Between two blocks a token is free for others (RFC 7252 §5.3.1); who asks anew for the same gives the
+    /// transfer up.
+    fn replace(&mut self, old: &Request, new: &Request, observe: Option<u32>, exchanges: &mut Exchanges) {
         if old.is_observe && observe == Some(1) {
             self.close(old.exchange, "cancelled", exchanges);
         } else if old.is_registered() && observe == Some(0) {
             self.close(old.exchange, "complete", exchanges);
+        } else if old.is_between_blocks && old.subject != new.subject {
+            self.anonymous.insert(old.exchange, *old);
         } else if !old.is_answered {
+            self.transfers.remove(old.exchange);
             self.supersede(old, exchanges);
         }
     }
@@ -353,7 +374,7 @@ impl Sender {
         if let Some(sent) = asked {
             return self.anonymous.get(&sent.exchange).copied();
         }
-        let open: Vec<&Request> = self.anonymous.values().filter(|request| !request.is_answered || request.is_observe).collect();
+        let open: Vec<&Request> = self.anonymous.values().filter(|request| request.is_awaiting()).collect();
         if let [only] = open.as_slice() {
             return Some(**only);
         }
@@ -411,6 +432,7 @@ impl Sender {
     fn note_answer(&mut self, message: &Message, request: &Request, rest: Rest, at: &Moment) {
         let Some(open) = self.open_mut(message.token, request.exchange) else { return };
         let is_last = rest == Rest::None;
+        open.is_between_blocks = !is_last;
         open.is_answered |= is_last;
         open.freshest = message.observe.filter(|_| open.is_observe).map(|value| (value, at.time_ns));
         open.is_observe &= message.observe.is_some() || rest == Rest::OfRequest;
