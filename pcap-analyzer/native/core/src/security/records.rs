@@ -137,7 +137,7 @@ impl Agreement {
         let vector = if self.version.has_explicit_vector() { block } else { 0 };
         let outside = if self.is_encrypt_then_mac { mac } else { 0 };
         let encrypted = fragment.checked_sub(vector + outside)?;
-        if encrypted == 0 || encrypted % block != 0 {
+        if encrypted == 0 || !encrypted.is_multiple_of(block) {
             return None;
         }
         encrypted.checked_sub(mac - outside + 1)

@@ -185,7 +185,7 @@ impl More {
     }
 
     const fn is_full(&self) -> bool {
-        self.count > 0 && self.count as usize % TOGETHER == 0
+        self.count > 0 && (self.count as usize).is_multiple_of(TOGETHER)
     }
 
     /// Takes samples for which there is room.
@@ -292,7 +292,7 @@ impl Sums {
 fn pick(fraction: f64, count: u64, at: impl Fn(usize) -> Option<i64>) -> i64 {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     #[allow(clippy::float_cmp)]
-    if fraction == 0.5 && count % 2 == 0 && count > 0 {
+    if fraction == 0.5 && count.is_multiple_of(2) && count > 0 {
         let (low, high) = (at(count / 2 - 1).unwrap_or(0), at(count / 2).unwrap_or(0));
         return low + (high - low) / 2;
     }

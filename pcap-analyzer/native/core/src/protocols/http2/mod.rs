@@ -89,7 +89,7 @@ impl Header {
                 DATA | HEADERS | CONTINUATION => !is_connection,
                 2 => !is_connection && self.length == 5,
                 3 => !is_connection && self.length == 4,
-                SETTINGS => is_connection && self.length % 6 == 0 && self.flags & !ACK == 0,
+                SETTINGS => is_connection && self.length.is_multiple_of(6) && self.flags & !ACK == 0,
                 PUSH_PROMISE => !is_connection && self.length > 4,
                 PING => is_connection && self.length == 8,
                 7 => is_connection && self.length >= 8,

@@ -37,7 +37,7 @@ pub fn first(content: usize, finished: usize) -> Option<Part> {
 
 /// What a later one may be.
 pub fn later(content: usize, finished: usize) -> Option<Part> {
-    let is_signature = |bytes: usize| CURVES.contains(&bytes) || (bytes % RSA.0 == 0 && RSA.1.contains(&(bytes / RSA.0)));
+    let is_signature = |bytes: usize| CURVES.contains(&bytes) || (bytes.is_multiple_of(RSA.0) && RSA.1.contains(&(bytes / RSA.0)));
     let is_verify = [VERIFY, VERIFY + JDK_PADDING].iter().any(|&around| content.checked_sub(around).is_some_and(is_signature));
     last(content, finished).or(is_verify.then_some(Part::Inner))
 }

@@ -143,7 +143,7 @@ fn sslv2_client_hello(bytes: &[u8]) -> Option<usize> {
     let number = |high, low| usize::from(u16::from_be_bytes([high, low]));
     let (length, suites, session_id, challenge) = (number(l1 & 0x7f, l2), number(c1, c2), number(s1, s2), number(n1, n2));
     let is_version = matches!((v1, v2), (3, 0..=4) | (0, 2));
-    let adds_up = length == 9 + suites + session_id + challenge && suites % 3 == 0 && (16..=32).contains(&challenge);
+    let adds_up = length == 9 + suites + session_id + challenge && suites.is_multiple_of(3) && (16..=32).contains(&challenge);
     (l1 & 0x80 != 0 && is_version && adds_up).then_some(2 + length)
 }
 
