@@ -178,7 +178,7 @@ impl Pcapng {
             (2, _) => name = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
             (9, [first, ..]) => resolution = *first,
             (13, [first, ..]) => fcs_bytes = if *first >= 16 { *first / 8 } else { *first },
-            (14, _) => offset_seconds = value.first_chunk().map_or(0, |eight| order.u64(*eight) as i64),
+            (14, _) => offset_seconds = value.first_chunk().map_or(0, |eight| order.u64(*eight).cast_signed()),
             _ => {}
         });
         let clock = Clock::new(resolution, offset_seconds);

@@ -36,6 +36,13 @@ pub struct Remainder {
     pub missing: u64,
 }
 
+impl Remainder {
+    /// A whole piece.
+    fn of(piece: Piece<'_>, why: NoteKind) -> Self {
+        Self { why, frame: piece.frame, file: piece.file, headers: piece.share(), bytes: piece.len().into(), missing: 0 }
+    }
+}
+
 /// What both directions of a conversation share while bytes are cut.
 pub struct Cutter<'a> {
     /// The conversation's decoder.
@@ -371,15 +378,7 @@ impl Half {
         let skipped = found.map_or(piece.len(), |at| u32::try_from(at).unwrap_or(u32::MAX));
         if skipped > 0 {
             let (lost, _) = piece.split(skipped);
-            let remainder = Remainder {
-                why: UNPARSED,
-                frame: lost.frame,
-                file: lost.file,
-                headers: lost.share(),
-                bytes: lost.len().into(),
-                missing: 0,
-            };
-            receiver.unassigned(&remainder, cutter.from);
+            receiver.unassigned(&Remainder::of(lost, UNPARSED), cutter.from);
         }
         self.is_lost = found.is_none();
         found.map(|_| skipped)
@@ -458,15 +457,7 @@ impl Half {
 /// Cuts the messages of a datagram.
 pub fn datagram(cutter: &mut Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) {
     if cutter.decoder.is_of_other(bytes) {
-        let remainder = Remainder {
-            why: PORT_SHARED,
-            frame: piece.frame,
-            file: piece.file,
-            headers: piece.share(),
-            bytes: piece.len().into(),
-            missing: 0,
-        };
-        return receiver.unassigned(&remainder, cutter.from);
+        return receiver.unassigned(&Remainder::of(piece, PORT_SHARED), cutter.from);
     }
     let (mut piece, mut bytes) = (piece, bytes);
     loop {

@@ -56,7 +56,7 @@ fn pack(time_ns: i64) -> Option<Recent> {
 
 #[inline]
 fn unpack([low, middle, high]: Recent) -> i64 {
-    i64::from(high as i16) << 32 | i64::from(middle) << 16 | i64::from(low)
+    i64::from(high.cast_signed()) << 32 | i64::from(middle) << 16 | i64::from(low)
 }
 
 /// Samples that came before the recent ones. What is full stays where it is, and the next ones go elsewhere: nothing is moved to make room.

@@ -48,7 +48,7 @@ struct Held {
 
 impl Held {
     /// What it takes in memory.
-    fn room(&self) -> usize {
+    const fn room(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
     }
 
@@ -143,7 +143,7 @@ const CAPTURE_JITTER_NS: i64 = 1_000_000;
 /// `a - b` of sequence numbers, by RFC 9293 §3.4 modulo 2³².
 #[inline]
 pub const fn distance(a: u32, b: u32) -> i32 {
-    a.wrapping_sub(b) as i32
+    a.wrapping_sub(b).cast_signed()
 }
 
 impl Reassembly {
@@ -303,7 +303,7 @@ impl Reassembly {
         loop {
             let until = waiting.held.get(at).map(|held| (distance(held.sequence, sequence), held.end()));
             let is_held = until.is_some_and(|(ahead, _)| ahead <= 0);
-            let len = until.map_or(u32::MAX, |(ahead, end)| if is_held { end.wrapping_sub(sequence) } else { ahead as u32 });
+            let len = until.map_or(u32::MAX, |(ahead, end)| if is_held { end.wrapping_sub(sequence) } else { ahead.cast_unsigned() });
             let (part, rest) = piece.split(len);
             let (head, tail) = bytes.split_at(bytes.len().min(part.len() as usize));
             if is_held && !part.is_empty() {

@@ -30,11 +30,9 @@ pub(super) struct TcpHalf {
     is_window_closed: bool,
     /// Whether it has sent a SYN that opens the connection, of which no answer was acknowledged yet.
     is_opening: bool,
-    /// Whether it has sent its FIN.
-    has_ended: bool,
     /// When it sent that SYN.
     syn_ns: i64,
-    /// Where its FIN stands.
+    /// Where its FIN stands, once it has sent it.
     fin_sequence: Option<u32>,
     /// Whether the peer has acknowledged its FIN.
     pub(super) is_end_acknowledged: bool,
@@ -56,7 +54,7 @@ impl TcpHalf {
     /// Whether it has sent its FIN.
     #[inline]
     pub(super) const fn has_ended(&self) -> bool {
-        self.has_ended
+        self.fin_sequence.is_some()
     }
 }
 
@@ -371,7 +369,6 @@ impl Stream {
             return is_again;
         }
         let end = Some(header.sequence.wrapping_add(packet.payload_bytes));
-        half.has_ended = true;
         std::mem::replace(&mut half.fin_sequence, end) == end
     }
 
@@ -405,9 +402,7 @@ impl Stream {
         } else if packet.payload_bytes > 0 {
             mine.in_flight.clear();
         }
-        if is_ack && peers.has_ended {
-            peers.is_end_acknowledged |= peers.fin_sequence.is_some_and(|fin| fin.wrapping_add(1) == header.acknowledgment);
-        }
+        peers.is_end_acknowledged |= is_ack && peers.fin_sequence.is_some_and(|fin| fin.wrapping_add(1) == header.acknowledgment);
         let acknowledged = if is_ack { peers.in_flight.acknowledged(header.acknowledgment, packet.time_ns) } else { None };
         sample.map(|time_ns| (Timing::TcpHandshake, time_ns)).or(acknowledged.map(|time_ns| (Timing::TcpAck, time_ns)))
     }

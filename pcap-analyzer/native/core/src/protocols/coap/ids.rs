@@ -158,7 +158,7 @@ impl Ids {
         self.run.last().map_or(0, |sent| sent.code.into())
     }
 
-    fn is_behind_all(&self, id: u16) -> bool {
+    const fn is_behind_all(&self, id: u16) -> bool {
         self.run.is_empty() || self.distance(id) > self.distance(self.last)
     }
 

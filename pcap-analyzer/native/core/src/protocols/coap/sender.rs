@@ -82,18 +82,7 @@ impl Request {
 
     /// A registration of before the capture.
     pub(super) const fn before_capture(registration: u16, time_ns: i64) -> Self {
-        Self {
-            exchange: ExchangeId::before_capture(registration),
-            time_ns,
-            subject: 0,
-            manner: Manner::Confirmable,
-            is_observe: true,
-            is_answered: true,
-            is_between_blocks: false,
-            is_suppressing: false,
-            registration,
-            freshest: None,
-        }
+        Self { is_observe: true, is_answered: true, registration, ..Self::bare(ExchangeId::before_capture(registration), time_ns) }
     }
 
     /// Whether a response may come for it.
@@ -113,8 +102,7 @@ impl Request {
     }
 
     /// A request of which no more is known than its message.
-    const fn of(sent: &Sent) -> Self {
-        let &Sent { exchange, time_ns, .. } = sent;
+    const fn bare(exchange: ExchangeId, time_ns: i64) -> Self {
         Self {
             exchange,
             time_ns,
@@ -475,7 +463,7 @@ fn let_go(sent: &Sent, latest: Option<&Request>, exchanges: &mut Exchanges) -> b
 /// The request that a message was whose token names a later one by now.
 fn superseded(sent: &Sent, token: Token, exchanges: &Exchanges) -> Option<Request> {
     let is_its = || exchanges.get(sent.exchange).is_some_and(|exchange| exchange.token == token);
-    (sent.role == Role::Superseded && is_its()).then(|| Request::of(sent))
+    (sent.role == Role::Superseded && is_its()).then(|| Request::bare(sent.exchange, sent.time_ns))
 }
 
 /// Ends an exchange; where nobody wants its row, nothing needs to be kept of it.
