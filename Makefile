@@ -40,13 +40,24 @@ tshark:
 	  sudo apt-get update -q >/dev/null && sudo DEBIAN_FRONTEND=noninteractive apt-get install -qy tshark >/dev/null; \
 	else echo "tshark is missing and cannot be installed from here: install Wireshark's tshark 4.0 or newer" >&2; exit 5; fi
 
+# tshark 4.4 and newer runs Lua for root only where a file of the system says so, and containers have no other user as a rule
+.PHONY: lua-for-root
+lua-for-root: tshark
+	@if [ "$$(id -u)" != 0 ]; then exit 0; fi; \
+	probe=$$(mktemp); trap 'rm -f "$$probe"' EXIT; echo 'print("runs")' > "$$probe"; \
+	if tshark -r $(SAMPLE) -c 1 -X "lua_script:$$probe" 2>/dev/null | grep -q '^runs'; then exit 0; fi; \
+	folder=$$(tshark -G folders 2>/dev/null | sed -n 's/^Global Lua Plugins:[[:space:]]*//p'); \
+	if [ -z "$$folder" ]; then echo "tshark runs no Lua: install one that does" >&2; exit 5; fi; \
+	mkdir -p "$$folder"; echo 'run_user_scripts_when_superuser = true' >> "$$folder/init.lua"; \
+	echo "$$folder/init.lua lets tshark run Lua for root from now on"
+
 .PHONY: test-native
 test-native: cargo
 	cd $(NATIVE) && MAKEFLAGS= cargo test --quiet --locked --workspace --exclude pcapstat-python
 
 .PHONY: test
 test: ## Install what tests need and run them all
-	$(MAKE) --no-print-directory --jobs 3 install-test tshark test-native
+	$(MAKE) --no-print-directory --jobs 3 install-test lua-for-root test-native
 	$(BIN)/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 LUA = dissectors pcap-analyzer/src/pcapstat/engines/contents.lua
