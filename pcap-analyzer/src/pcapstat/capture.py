@@ -79,12 +79,7 @@ class Table:
 
     def stream(self, wants_notes: bool = False) -> _native.ArrowStream:
         """Begin a pass. Where notes are wanted it knows of any at its end. Raises UnreadableCapture where nothing is read."""
-        try:
-            stream = self.reader.table(self.name, wants_notes)
-        except _native.NativeError as error:
-            raise stopped(error) from None
-        self.damage.append(lambda: stream.damage)
-        return stream
+        return begun(self.reader, [self.name], self.damage, wants_notes)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Make a pass and return its rows in batches. Raises UnreadableCapture, and ToolMissing where tshark fails."""
@@ -115,6 +110,16 @@ class Table:
         """Return the table as a pandas DataFrame. Raises as `batches` does."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+
+def begun(reader: _native.Reader, names: Sequence[str], damage: list[Damage], wants_notes: bool = False) -> _native.ArrowStream:
+    """Begin a pass that fills tables; what damaged the capture is added to `damage`. Raises UnreadableCapture where nothing is read."""
+    try:
+        stream = reader.tables(names, wants_notes)
+    except _native.NativeError as error:
+        raise stopped(error) from None
+    damage.append(lambda: stream.damage)
+    return stream
 
 
 @dataclass(frozen=True)
@@ -189,9 +194,22 @@ class Capture:
         `share` (index, count) leaves of messages and exchanges only the rows of every `count`-th session, from that one on: all indices
         together, each in a process of its own, are the whole table. Raises UsageError for a table that there is not.
         """
-        if name not in tables():
-            raise UsageError(f"no table {name} (there are: {', '.join(tables())})")
+        check_tables([name])
         return Table(name, self._reader if share is None else self._make_reader(share), self._run, self._damage)
+
+    def batches(self, names: Sequence[str], share: tuple[int, int] | None = None) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Make one pass that fills several tables; return their rows in batches as they come, each with its table's name.
+
+        Of each table there is a batch, which may be empty; those of sums come last. `share` as for `table`. Raises UsageError for a table
+        that there is not, and as `Table.batches` does.
+        """
+        import pyarrow as pa
+
+        check_tables(names)
+        stream = begun(self._reader if share is None else self._make_reader(share), names, self._damage)
+        with stopping(stream):
+            for name, batch in stream:
+                yield name, pa.record_batch(batch)
 
     @property
     def messages(self) -> Table:
@@ -212,6 +230,13 @@ class Capture:
     def notes(self) -> Table:
         """What the capture does not show."""
         return self.table("notes")
+
+    def files(self) -> list[dict[str, Any]]:
+        """Return the rows of the table captures, by a reading that looks into no frame. Raises UnreadableCapture where there is none."""
+        try:
+            return self._reader.captures()
+        except _native.NativeError as error:
+            raise stopped(error) from None
 
     def sums(self) -> _native.Sums:
         """One pass; all sums. Raises UnreadableCapture where nothing can be read."""
@@ -281,6 +306,13 @@ def open(
     if engine == "native" and (secrets or words):
         raise UsageError("--engine native: secrets, -o, -Y, -X and --profile are for tshark (leave --engine native out)")
     return Capture(readable(several, name), options, engine, secrets, words, name)
+
+
+def check_tables(names: Iterable[str]) -> None:
+    """Raise UsageError for a table that there is not."""
+    for name in names:
+        if name not in tables():
+            raise UsageError(f"no table {name} (there are: {', '.join(tables())})")
 
 
 RANGES = {"stop_after": range(1, 2**64), "payload_size": range(2**32), "frame_length": range(1, 2**64)}

@@ -7,6 +7,8 @@ from pcapstat import _native
 
 PARTS = ("link", "padding", "ip", "transport", "security", "header", "option", "payload", "opaque")
 """The nine parts of bytes on the wire, in the order in which the tables' lists hold them."""
+SUMMED = ("sessions", "directions", "kinds", "timings")
+"""Tables of sums: the figures of a session are made of its rows in all four."""
 
 
 class Column(NamedTuple):

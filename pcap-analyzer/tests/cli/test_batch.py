@@ -22,6 +22,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
+from pcapstat import wireshark
 from pcapstat.archive.schedule import cluster, locally, on_dask
 from pcapstat.archive.sources import listed
 from pcapstat.archive.work import Job
@@ -167,6 +168,22 @@ def test_what_failed_for_want_of_a_tool_is_tried_again(tmp_path: Path) -> None:
     assert (row["outcome"], row["engine"], row["engine_reason"]) == ("complete", "tshark", "secrets are given")
     # standard error is no terminal here: nothing of the progress that one shows
     assert run(*words).stderr == "1 capture: nothing to do, 1 unchanged\n"
+
+
+def test_tshark_reads_a_capture_once_for_all_tables(tmp_path: Path) -> None:
+    """A program in tshark's place notes what it is asked for; the rows are those that tshark opens for each table by itself."""
+    capture, key_log = (CAPTURES / f"a-paho-tls-qos1.{suffix}" for suffix in ("pcapng", "keys"))
+    asked, stand_in = tmp_path / "asked", tmp_path / "tshark"
+    stand_in.write_text(f'#!/bin/sh\necho "$*" >> {asked}\nexec {wireshark.find()} "$@"\n')
+    stand_in.chmod(0o755)
+    words = ["batch", capture, "-O", tmp_path / "ds", "--keylog", key_log]
+    assert run(*words, PCAPSTAT_TSHARK=str(stand_in)).returncode == 0
+    assert [" -T pdml " in line for line in asked.read_text().splitlines()].count(True) == 1
+    for table in ("messages", "exchanges", "sessions", "directions", "kinds", "timings", "notes"):
+        expected = pcapstat.open(capture, keylog=[key_log]).table(table).to_arrow()
+        columns = [name for name in expected.column_names if name != "file"]
+        found = pcapstat.dataset(tmp_path / "ds").table(table).to_table(columns=columns)
+        assert found.to_pylist() == expected.select(columns).to_pylist()
 
 
 def test_what_was_read_without_tshark_is_read_again_with_it(tmp_path: Path) -> None:

@@ -132,11 +132,12 @@ def test_a_capture_that_changes_while_it_is_read_is_measured_again(is_gone: bool
     shutil.copy(SAMPLE, capture)
     written = work.written
 
-    def changed(*words: Any) -> None:
-        written(*words)
+    def changed(*words: Any) -> list[str]:
+        files = written(*words)
         capture.unlink()
         if not is_gone:
             shutil.copy(OTHER, capture)
+        return files
 
     job, sources = job_of(tmp_path / "ds"), listed([str(capture)])
     monkeypatch.setattr(work, "written", changed)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from places import CAPTURES
 
 import pcapstat
 from pcapstat.errors import UnreadableCapture, UsageError
+from pcapstat.schema import tables
 
 SAMPLE = CAPTURES / "a-paho-qos1.pcapng"
 CUT_BYTES = 3001
@@ -69,6 +72,32 @@ def test_choices_are_public_and_checked() -> None:
     for wrong in ({"layer": "link"}, {"time1": "frame"}):
         with pytest.raises(UsageError, match="there are"):
             pcapstat.Choices(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["a-paho-qos1", "a-paho-tls-qos1", "c-paho-python-many", "a-californium-dtls-con"])
+def test_one_pass_fills_all_tables_as_one_each_does(name: str) -> None:
+    """Rows, their order and columns with units are those of each table by itself; a share's are its own."""
+    capture = pcapstat.open(CAPTURES / f"{name}.pcapng", engine="native")
+    for share in (None, (1, 2)):
+        found: dict[str, list[pa.RecordBatch]] = {}
+        for table, batch in capture.batches(list(tables()), share):
+            found.setdefault(table, []).append(batch)
+        expected = {table: capture.table(table, share).to_arrow() for table in tables()}
+        assert {table: pa.Table.from_batches(batches) for table, batches in found.items()} == expected
+        assert all(batches[0].schema.equals(expected[table].schema, check_metadata=True) for table, batches in found.items())
+    assert capture.files() == expected["captures"].to_pylist()
+
+
+def test_one_pass_over_a_capture_without_a_message_has_every_table(tmp_path: Path) -> None:
+    """An empty batch tells a table's columns; a table that there is not is refused, and what damaged the capture is told."""
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"cut")
+    capture = pcapstat.open(path)
+    rows = {table: batch.num_rows for table, batch in capture.batches(["exchanges", "messages", "sessions", "captures"])}
+    assert rows == {"exchanges": 0, "messages": 0, "sessions": 0, "captures": 1}
+    assert "cut short" in capture.damage[0]
+    with pytest.raises(UsageError, match="no table frames"):
+        next(capture.batches(["messages", "frames"]))
 
 
 def test_a_capture_can_be_pickled() -> None:

@@ -14,8 +14,8 @@ from pcapstat import _native
 def test_shares_make_up_the_whole(name: str, table: str) -> None:
     """Each row is in one share, as it is in a pass that is not shared."""
     path = str(CAPTURES / f"{name}.pcapng")
-    whole = pa.table(_native.Reader([path]).table(table)).to_pylist()
-    shares = [pa.table(_native.Reader([path], share=(index, 3)).table(table)).to_pylist() for index in range(3)]
+    whole = pa.table(_native.Reader([path]).tables([table])).to_pylist()
+    shares = [pa.table(_native.Reader([path], share=(index, 3)).tables([table])).to_pylist() for index in range(3)]
     number = table.removesuffix("s")
     assert sorted((row for share in shares for row in share), key=lambda row: row[number]) == sorted(whole, key=lambda row: row[number])
     assert len({row["session"] for row in whole}) == 1 or sum(bool(share) for share in shares) > 1

@@ -1,7 +1,8 @@
 //! Classes and Arrow streams of pcapstat-core for Python; no logic lives here.
 
+use arrow_array::ffi::to_ffi;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use pcapstat_core::capture::{self, Input};
 use pcapstat_core::error::{Error, ErrorKind};
@@ -16,6 +17,7 @@ use pyo3::exceptions::{PyException, PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 pyo3::create_exception!(
@@ -182,29 +184,37 @@ fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + S
     }
 }
 
-/// The batches of a table; who waits for one can be interrupted.
-struct Watched(tables::Batches);
-
-impl Iterator for Watched {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.0.receive(PATIENCE) {
-                Ok(batch) => return Some(batch),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if Python::attach(interrupted) {
-                return Some(Err(ArrowError::ExternalError("interrupted".into())));
-            }
+/// The next batch of a pass; who waits for one can be interrupted.
+fn next_batch(batches: &tables::Batches) -> Option<tables::TableBatch> {
+    loop {
+        match batches.receive(PATIENCE) {
+            Ok(batch) => return Some(batch),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if Python::attach(interrupted) {
+            return Some(("", Err(ArrowError::ExternalError("interrupted".into()))));
         }
     }
 }
 
-impl RecordBatchReader for Watched {
+/// The batches of one table.
+struct Rows {
+    schema: SchemaRef,
+    batches: tables::Batches,
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        next_batch(&self.batches).map(|(_, batch)| batch)
+    }
+}
+
+impl RecordBatchReader for Rows {
     fn schema(&self) -> SchemaRef {
-        SchemaRef::clone(&self.0.schema)
+        SchemaRef::clone(&self.schema)
     }
 }
 
@@ -289,15 +299,23 @@ impl Reader {
         Ok(Sums { outcome })
     }
 
-    /// One pass that fills a table, as an Arrow stream; it tells all that it noted where that is wanted.
-    #[pyo3(signature = (name, wants_notes = false))]
-    fn table(&self, py: Python<'_>, name: &str, wants_notes: bool) -> PyResult<ArrowStream> {
-        let table = TABLES.iter().find(|table| table.name == name).ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
+    /// Rows of the table captures, by a reading that looks into no frame.
+    fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inputs = self.inputs();
+        let files = interruptible(py, move || capture::files(inputs))?.map_err(|error| raise(py, &error))?;
+        rows(py, files.iter().map(|file| pipeline::capture_row(file).values()))
+    }
+
+    /// One pass that fills tables; it tells all that it noted where that is wanted. With one table it is an Arrow stream of its rows.
+    #[pyo3(signature = (names, wants_notes = false))]
+    fn tables(&self, py: Python<'_>, names: Vec<String>, wants_notes: bool) -> PyResult<ArrowStream> {
+        let found = |name: &String| TABLES.iter().map(|table| table.name).find(|table| table == name);
+        let unknown = |name: &String| PyValueError::new_err(format!("no table \"{name}\""));
+        let tables = names.iter().map(|name| found(name).ok_or_else(|| unknown(name))).collect::<PyResult<Vec<_>>>()?;
         let inputs = self.inputs();
         let source = interruptible(py, move || capture::open(inputs))?.map_err(|error| raise(py, &error))?;
-        let started = py.detach(|| tables::start(source, self.options.clone(), table.name, wants_notes));
-        let (batches, end) = started.ok_or_else(|| PyValueError::new_err(format!("no table \"{name}\"")))?;
-        Ok(ArrowStream { batches: std::sync::Mutex::new(Some(batches)), end })
+        let (batches, end) = py.detach(|| tables::start(source, self.options.clone(), tables.clone(), wants_notes));
+        Ok(ArrowStream { tables, batches: std::sync::Mutex::new(Some(batches)), end })
     }
 }
 
@@ -406,9 +424,10 @@ fn number(number: u64) -> Value {
     Value::Integer(number.into())
 }
 
-/// A table on its way, by Arrow's PyCapsule interface; can be taken once.
+/// Tables on their way: by Arrow's PyCapsule interface where it is one, which can be taken once; or batch by batch, each with its table's name.
 #[pyclass(frozen)]
 struct ArrowStream {
+    tables: Vec<&'static str>,
     batches: std::sync::Mutex<Option<tables::Batches>>,
     end: tables::Ended,
 }
@@ -418,9 +437,25 @@ impl ArrowStream {
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
+        let [table] = self.tables[..] else { return Err(PyValueError::new_err("rows of several tables: take their batches")) };
+        let schema = tables::schema(table).ok_or_else(|| PyValueError::new_err(format!("no table \"{table}\"")))?;
         let batches = self.batches.lock().ok().and_then(|mut batches| batches.take());
         let batches = batches.ok_or_else(|| PyRuntimeError::new_err("the stream was taken already; ask for the table again"))?;
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(Watched(batches))), c"arrow_array_stream")
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(Rows { schema, batches })), c"arrow_array_stream")
+    }
+
+    const fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<(&'static str, Batch)>> {
+        let next = py.detach(|| {
+            let batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            batches.as_ref().and_then(next_batch)
+        });
+        let Some((table, batch)) = next else { return Ok(None) };
+        let batch = batch.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(Some((table, Batch(batch))))
     }
 
     /// What damaged inputs had to say, one line each; complete once the stream has ended.
@@ -448,6 +483,25 @@ impl ArrowStream {
     }
 }
 
+/// Some rows of a table, by Arrow's PyCapsule interface.
+#[pyclass(frozen)]
+struct Batch(RecordBatch);
+
+#[pymethods]
+impl Batch {
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let _ = requested_schema;
+        let failed = |error: ArrowError| PyRuntimeError::new_err(error.to_string());
+        let (array, schema) = to_ffi(&StructArray::from(self.0.clone()).to_data()).map_err(failed)?;
+        Ok((PyCapsule::new_with_value(py, schema, c"arrow_schema")?, PyCapsule::new_with_value(py, array, c"arrow_array")?))
+    }
+}
+
 /// The native core of pcapstat.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -455,6 +509,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Reader>()?;
     module.add_class::<Sums>()?;
     module.add_class::<ArrowStream>()?;
+    module.add_class::<Batch>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(protocols, module)?)?;

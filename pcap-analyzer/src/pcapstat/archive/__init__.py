@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcapstat.archive.sources import named
-from pcapstat.archive.sums import SUMMED
 from pcapstat.errors import UnreadableCapture, UsageError
+from pcapstat.schema import SUMMED
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,9 +8,9 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pcapstat.errors import OutputError, naming
 
@@ -59,8 +59,9 @@ def take(lock: int, dataset: Path) -> None:
         time.sleep(STEP_S)
 
 
-def whole(dataset: Path, name: str, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file of the dataset that is there whole or not at all, whenever the process ends. Raises OutputError.
+@contextlib.contextmanager
+def whole(dataset: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open a file of the dataset that is there whole or not at all, whenever the process ends. Raises OutputError.
 
     It is not forced to the disk: records tell sizes.
     """
@@ -71,7 +72,7 @@ def whole(dataset: Path, name: str, write: Callable[[IO[bytes]], Any]) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("xb") as file:
-                write(file)
+                yield file
             part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)

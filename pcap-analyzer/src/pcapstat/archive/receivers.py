@@ -8,9 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pcapstat.archive.labelling import RESERVED
-from pcapstat.archive.sums import SUMMED
 from pcapstat.metrics.sessions import Choices, SessionFigures, receiver_of, session_figures
-from pcapstat.schema import tables
+from pcapstat.schema import SUMMED, tables
 
 if TYPE_CHECKING:
     import duckdb

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from pcapstat.archive.folder import whole
 from pcapstat.archive.sources import GONE, Source
 from pcapstat.engines import Choice, environment_key_log
-from pcapstat.errors import OutputError, PcapstatError, UnreadableCapture, UsageError
+from pcapstat.errors import OutputError, PcapstatError, UnreadableCapture, UsageError, naming
 from pcapstat.schema import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    from pcapstat import _native
     from pcapstat.capture import Capture
 
 OUTCOMES = ("complete", "damaged", "failed")
@@ -29,11 +30,11 @@ RECORDS = "_records"
 """Folder of the records: a JSON file a capture. Readers of Parquet pass over names with an underscore."""
 
 
-LAYOUT = 5
+LAYOUT = 6
 """Number of the way in which captures are written; one that was written in another way is done again."""
 QUICKLY_PACKED: dict[str, Any] = {"compression": "snappy", "use_dictionary": False}
 SMALL = 10_000
-"""A capture of no more messages is packed quickly: to begin each of its many columns costs zstd and dictionaries more than its rows do."""
+"""A capture of no more frames is packed quickly: to begin each of its many columns costs zstd and dictionaries more than its rows do."""
 
 
 @dataclass(frozen=True)
@@ -260,12 +261,13 @@ def finish(job: Job, source: Source, parts: Sequence[Part]) -> Record:
         files=sizes,
     )
     text = json.dumps(asdict(record), indent=1, sort_keys=True).encode()
-    whole(Path(job.dataset), record_name(source), lambda file: file.write(text))
+    with whole(Path(job.dataset), record_name(source)) as file:
+        file.write(text)
     return record
 
 
 def has_changed(source: Source, parts: Sequence[Part]) -> bool:
-    """Whether a capture was written to while it was read: its passes may then have read different frames."""
+    """Whether a capture was written to while it was read: its readings may then have seen different frames."""
     contents = {part.sha256 for part in parts}
     is_touched = {source.stamp(), *(part.stamp for part in parts)} - {GONE} != {parts[0].stamp} - {GONE}
     return len(contents) > 1 or (is_touched and not has_content(source, parts[0].sha256))
@@ -287,9 +289,9 @@ def measured(job: Job, source: Source, share: Share, folder: Path) -> Part:
         labels = labels_of(source, path, job.labels)
         capture = job.opened(path, source.name)
         engine, is_passing = capture.engine, is_makeshift(capture)
-        sums = capture.sums()
-        labels = commented(sums.captures) | labels
-        written(job, source, share, capture, sums, labels, files)
+        read = capture.files()
+        labels = commented(read) | labels
+        files = written(job, source, share, capture, labels, sum(file["frames"] for file in read) <= SMALL)
         if capture.damage:
             outcome, error = "damaged", "; ".join(capture.damage)
     except OutputError:
@@ -318,50 +320,47 @@ def is_makeshift(capture: Capture) -> bool:
     return capture.engine.name == "native" and choose(capture.wanted_engine, capture.paths, capture.secrets, capture.words).name == "tshark"
 
 
-def written(
-    job: Job, source: Source, share: Share, capture: Capture, sums: _native.Sums, labels: Mapping[str, str], files: list[str]
-) -> None:
-    """Write the tables: those of sums from their one pass, each other from a pass of its own."""
-    import pyarrow as pa
-
-    from pcapstat.archive.sums import SUMMED, batches, schema
-    from pcapstat.capture import stopping
-
-    is_small = sums.messages <= SMALL
-    for table in job.tables:
-        if share.index and table not in SHARED:
-            continue
-        if table in SUMMED:
-            files.append(partition(job, source, table, rows_of(source, labels, schema(table), batches(sums, table), is_small)))
-            continue
-        part = share if table in SHARED else ALL
-        stream = capture.table(table, (part.index, part.count) if part.count > 1 else None).stream()
-        reader = pa.RecordBatchReader.from_stream(stream)
-        with stopping(stream):
-            files.append(partition(job, source, table, rows_of(source, labels, reader.schema, reader, is_small), part))
+def written(job: Job, source: Source, share: Share, capture: Capture, labels: Mapping[str, str], is_small: bool) -> list[str]:
+    """Write a share of the tables, all from one pass. Returns their paths in the dataset."""
+    names = {table: path_of(source, table, share) for table in job.tables if share.index == 0 or table in SHARED}
+    writers: dict[str, pq.ParquetWriter] = {}
+    with contextlib.ExitStack() as open_files:
+        for table, measured in capture.batches(list(names), (share.index, share.count) if share.count > 1 else None):
+            batch = labelled(measured, source, labels)
+            with naming(Path(job.dataset) / names[table]):
+                if table not in writers:
+                    writers[table] = open_files.enter_context(writer(job, names[table], batch, is_small))
+                if len(batch):
+                    writers[table].write_batch(batch)
+    return list(names.values())
 
 
-def rows_of(
-    source: Source, labels: Mapping[str, str], measured: pa.Schema, batches: Iterable[pa.RecordBatch], is_small: bool
-) -> Callable[[IO[bytes]], None]:
-    """Return what writes rows with source and labels behind their own columns.
+@contextlib.contextmanager
+def writer(job: Job, name: str, first: pa.RecordBatch, is_small: bool) -> Iterator[pq.ParquetWriter]:
+    """Open a file of the dataset for batches like the first one, each of which becomes a row group."""
+    import pyarrow.parquet as pq
+
+    from pcapstat.formats.arrow import packing
+
+    options = QUICKLY_PACKED if is_small else packing(first.schema, [first])
+    with whole(Path(job.dataset), name) as file, pq.ParquetWriter(file, first.schema, **options) as opened:
+        yield opened
+
+
+def labelled(measured: pa.RecordBatch, source: Source, labels: Mapping[str, str]) -> pa.RecordBatch:
+    """Return rows with source and labels behind their own columns.
 
     `file` is left out: it names a temporary copy. A column that has a label's name, in whatever case, is kept as NAME_measured.
     """
     import pyarrow as pa
 
-    from pcapstat.formats.arrow import write_packed
-
-    kept = [name for name in measured.names if name != "file"]
     taken = {name.lower() for name in labels}
-    fields = [measured.field(name).with_name(f"{name}_measured" if name in taken else name) for name in kept]
-    schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in ("source", *labels))])
-
-    def labelled(batch: pa.RecordBatch) -> pa.RecordBatch:
-        extra = [pa.array([value] * len(batch), pa.string()) for value in (source.name, *labels.values())]
-        return pa.RecordBatch.from_arrays([*(batch.column(name) for name in kept), *extra], schema=schema)
-
-    return lambda file: write_packed(schema, map(labelled, batches), file, QUICKLY_PACKED if is_small else None)
+    told = {"source": source.name, **labels}
+    kept = [field for field in measured.schema if field.name != "file"]
+    fields = [field.with_name(f"{field.name}_measured" if field.name in taken else field.name) for field in kept]
+    schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in told)])
+    extra = [pa.array([value] * len(measured), pa.string()) for value in told.values()]
+    return pa.RecordBatch.from_arrays([*(measured.column(field.name) for field in kept), *extra], schema=schema)
 
 
 def capture_row(job: Job, source: Source, told: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -371,12 +370,13 @@ def capture_row(job: Job, source: Source, told: Mapping[str, str], labels: Mappi
 
     row = {"source": source.name, **told, **labels}
     table = pa.table({name: pa.array([value], pa.string()) for name, value in row.items()})
-    return partition(job, source, "captures", lambda file: pq.write_table(table, file, **QUICKLY_PACKED))
-
-
-def partition(job: Job, source: Source, table: str, write: Callable[[IO[bytes]], Any], share: Share = ALL) -> str:
-    """Write a capture's part of a table. Returns its path in the dataset."""
-    number = f"-{share.index}-of-{share.count}" if share.count > 1 else ""
-    name = f"{table}/capture={identity(source)}/part{number}.parquet"
-    whole(Path(job.dataset), name, write)
+    name = path_of(source, "captures", ALL)
+    with whole(Path(job.dataset), name) as file:
+        pq.write_table(table, file, **QUICKLY_PACKED)
     return name
+
+
+def path_of(source: Source, table: str, share: Share) -> str:
+    """Return where in a dataset a capture's part of a table is; what no other share has is no part."""
+    number = f"-{share.index}-of-{share.count}" if share.count > 1 and table in SHARED else ""
+    return f"{table}/capture={identity(source)}/part{number}.parquet"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import IO, Any
 
@@ -83,23 +83,17 @@ def is_compound(kind: Any) -> bool:
 
 def parquet(table: Any, file: IO[bytes], columns: list[str]) -> None:
     """Write Parquet; units and docs stay in the schema's metadata."""
-    stream = reader(table, columns)
-    write_packed(stream.schema, stream, file)
-
-
-def write_packed(schema: Any, batches: Iterable[Any], file: IO[bytes], options: dict[str, Any] | None = None) -> None:
-    """Write batches as Parquet, each a row group, packed well unless there are `options` of how to pack."""
     import pyarrow.parquet as pq
 
-    batches = iter(batches)
-    begun = list(islice(batches, 1))
-    with pq.ParquetWriter(file, schema, **(options or packing(schema, begun))) as writer:
-        for batch in chain(begun, batches):
+    stream = reader(table, columns)
+    begun = list(islice(stream, 1))
+    with pq.ParquetWriter(file, stream.schema, **packing(stream.schema, begun)) as writer:
+        for batch in chain(begun, stream):
             writer.write_batch(batch)
 
 
 def packing(schema: Any, begun: list[Any]) -> dict[str, Any]:
-    """Return the options by which Parquet packs such columns well, of which the first batches are known.
+    """Return the options by which Parquet packs such columns well, of which the first batches are known. Each batch is a row group.
 
     Numbers of 64 bits (times, frames), of which hardly two are the same, by their differences, also in lists; texts by dictionaries; other
     numbers as they are, of which zstd makes less than of numbers in a dictionary; all with zstd. A column that begins without a value,

@@ -56,6 +56,16 @@ pub fn embedded_secrets(inputs: Vec<Input>, wants_all: bool) -> Result<Vec<Vec<u
     Ok(secrets.filter(|(kind, _)| *kind == TLS_KEY_LOG).map(|(_, data)| data).collect())
 }
 
+/// What captures tell of themselves besides their frames, which are read but not looked into.
+///
+/// # Errors
+/// Where nothing can be read of any input.
+pub fn files(inputs: Vec<Input>) -> Result<Vec<FileInfo>, Error> {
+    let mut source = open(inputs)?;
+    while source.next_frame()?.is_some() {}
+    Ok(source.files())
+}
+
 /// Type of a decryption secrets block that holds a TLS key log ("TLSK").
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 

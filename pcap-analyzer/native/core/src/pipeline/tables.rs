@@ -16,28 +16,38 @@ const ROWS: usize = 1 << 15;
 /// Batches that wait to be taken.
 const WAITING: usize = 2;
 
+/// A batch, and the table that it is of. What fails is of a table too.
+pub type TableBatch = (&'static str, Result<RecordBatch, ArrowError>);
+
 /// Sends rows on in batches.
 struct BatchSink {
-    sender: SyncSender<Result<RecordBatch, ArrowError>>,
+    sender: SyncSender<TableBatch>,
     messages: messages::Builder,
     exchanges: exchanges::Builder,
+    /// Tables of which there is a batch.
+    begun: Vec<&'static str>,
     is_closed: bool,
 }
 
 impl BatchSink {
-    fn send(&mut self, batch: Result<RecordBatch, ArrowError>) {
-        self.is_closed |= self.sender.send(batch).is_err();
+    /// Sends a batch; an empty one where there is none of the table yet.
+    fn send(&mut self, table: &'static str, batch: Result<RecordBatch, ArrowError>) {
+        let is_empty = batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0);
+        if is_empty && self.begun.contains(&table) {
+            return;
+        }
+        self.begun.push(table);
+        self.is_closed |= self.sender.send((table, batch)).is_err();
     }
 
-    fn flush(&mut self) {
-        if !self.messages.is_empty() {
-            let batch = self.messages.finish();
-            self.send(batch);
-        }
-        if !self.exchanges.is_empty() {
-            let batch = self.exchanges.finish();
-            self.send(batch);
-        }
+    fn send_messages(&mut self) {
+        let batch = self.messages.finish();
+        self.send("messages", batch);
+    }
+
+    fn send_exchanges(&mut self) {
+        let batch = self.exchanges.finish();
+        self.send("exchanges", batch);
     }
 }
 
@@ -45,14 +55,14 @@ impl Sink for BatchSink {
     fn message(&mut self, row: &messages::Row) {
         self.messages.append(row);
         if self.messages.len() >= ROWS {
-            self.flush();
+            self.send_messages();
         }
     }
 
     fn exchange(&mut self, row: &exchanges::Row) {
         self.exchanges.append(row);
         if self.exchanges.len() >= ROWS {
-            self.flush();
+            self.send_exchanges();
         }
     }
 
@@ -61,11 +71,9 @@ impl Sink for BatchSink {
     }
 }
 
-/// A table's batches as they come.
+/// Batches of tables as they come: of each table one at least, which may be empty.
 pub struct Batches {
-    /// The table's schema.
-    pub schema: SchemaRef,
-    receiver: Receiver<Result<RecordBatch, ArrowError>>,
+    receiver: Receiver<TableBatch>,
 }
 
 impl Batches {
@@ -73,7 +81,7 @@ impl Batches {
     ///
     /// # Errors
     /// Where there is none within `patience`, or none any more.
-    pub fn receive(&self, patience: Duration) -> Result<Result<RecordBatch, ArrowError>, RecvTimeoutError> {
+    pub fn receive(&self, patience: Duration) -> Result<TableBatch, RecvTimeoutError> {
         self.receiver.recv_timeout(patience)
     }
 }
@@ -110,37 +118,41 @@ pub fn schema(table: &str) -> Option<SchemaRef> {
     })
 }
 
-/// Starts a pass in a thread of its own that fills `table`. Where all notes are wanted it adds sums up as well, of which some are about. None where there
-/// is no such table.
+/// Starts a pass in a thread of its own that fills tables. Where all notes are wanted it adds sums up as well, of which some are about.
 #[must_use]
-pub fn start(source: Box<dyn Source>, mut options: Options, table: &'static str, wants_notes: bool) -> Option<(Batches, Ended)> {
-    let schema = schema(table)?;
+pub fn start(source: Box<dyn Source>, mut options: Options, tables: Vec<&'static str>, wants_notes: bool) -> (Batches, Ended) {
     let (sender, receiver) = sync_channel(WAITING);
     let end = Ended::default();
     let told = Arc::clone(&end);
-    options.wants_messages = table == "messages";
-    options.wants_exchanges = table == "exchanges";
-    options.wants_no_sums = (options.wants_messages || options.wants_exchanges) && !wants_notes;
+    options.wants_messages = tables.contains(&"messages");
+    options.wants_exchanges = tables.contains(&"exchanges");
+    options.wants_no_sums = !wants_notes && tables.iter().all(|table| STREAMED.contains(table));
     std::thread::spawn(move || {
-        let (messages, exchanges) = Default::default();
-        let mut sink = BatchSink { sender, messages, exchanges, is_closed: false };
+        let (messages, exchanges, begun) = Default::default();
+        let mut sink = BatchSink { sender, messages, exchanges, begun, is_closed: false };
         match run_source(source, &options, &mut sink) {
-            Ok(outcome) => finish(&outcome, &mut sink, table, &told),
+            Ok(outcome) => finish(&outcome, &mut sink, &tables, &told),
             Err(error) => {
                 if let Ok(mut told) = told.lock() {
                     told.failure = Some(error.clone());
                 }
-                sink.send(Err(ArrowError::ExternalError(Box::new(error))));
+                sink.send("", Err(ArrowError::ExternalError(Box::new(error))));
             }
         }
     });
-    Some((Batches { schema, receiver }, end))
+    (Batches { receiver }, end)
 }
 
-fn finish(outcome: &Outcome, sink: &mut BatchSink, table: &str, told: &Ended) {
-    sink.flush();
-    if let Some(batch) = outcome.batch(table) {
-        sink.send(batch);
+/// Tables whose rows are made while the pass goes on; others are of sums.
+const STREAMED: [&str; 2] = ["messages", "exchanges"];
+
+fn finish(outcome: &Outcome, sink: &mut BatchSink, tables: &[&'static str], told: &Ended) {
+    for table in tables {
+        match *table {
+            "messages" => sink.send_messages(),
+            "exchanges" => sink.send_exchanges(),
+            table => outcome.batches(table, &mut |batch| sink.send(table, batch)),
+        }
     }
     if let Ok(mut told) = told.lock() {
         told.sessions = outcome.begun;
@@ -150,25 +162,28 @@ fn finish(outcome: &Outcome, sink: &mut BatchSink, table: &str, told: &Ended) {
 }
 
 impl Outcome {
-    /// One of the tables that a pass without rows fills.
-    fn batch(&self, table: &str) -> Option<Result<RecordBatch, ArrowError>> {
-        macro_rules! batch {
+    /// One of the tables that a pass without rows fills, in batches.
+    fn batches(&self, table: &str, send: &mut dyn FnMut(Result<RecordBatch, ArrowError>)) {
+        macro_rules! batches {
             ($table:ident, $rows:ident) => {{
                 let mut builder = $table::Builder::default();
                 for row in self.$rows() {
                     builder.append(&row);
+                    if builder.len() >= ROWS {
+                        send(builder.finish());
+                    }
                 }
-                Some(builder.finish())
+                send(builder.finish());
             }};
         }
         match table {
-            "sessions" => batch!(sessions, session_rows),
-            "directions" => batch!(directions, direction_rows),
-            "kinds" => batch!(kinds, kind_rows),
-            "timings" => batch!(timings, timing_rows),
-            "notes" => batch!(notes, note_rows),
-            "captures" => batch!(captures, capture_rows),
-            _ => None,
+            "sessions" => batches!(sessions, session_rows),
+            "directions" => batches!(directions, direction_rows),
+            "kinds" => batches!(kinds, kind_rows),
+            "timings" => batches!(timings, timing_rows),
+            "notes" => batches!(notes, note_rows),
+            "captures" => batches!(captures, capture_rows),
+            _ => {}
         }
     }
 
