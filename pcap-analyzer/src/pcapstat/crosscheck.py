@@ -181,9 +181,9 @@ def differences(capture: Capture) -> Iterator[Difference]:
 
     Raises ToolMissing without tshark, UnreadableCapture where the capture cannot be read. Memory grows with the capture's messages.
     """
-    ours = from_core(capture)
+    ours, notes = from_core(capture)
     theirs = from_tshark(capture)
-    copies = Copies(capture.notes.rows())
+    copies = Copies(notes)
     carrying = carrying_frames(ours)
     name = capture.name or ", ".join(capture.paths)
     for place, protocol in sorted(theirs.keys() | ours.keys()):
@@ -233,21 +233,24 @@ def at_place(name: str, protocol: str, theirs: Sequence[dict[str, Any]], ours: S
                 yield Difference(name, row["frame"], protocol, index, row["kind"], column, str(expected[column]), str(row[column]))
 
 
-def from_core(capture: Capture) -> Messages:
-    """Read the messages with the core."""
+def from_core(capture: Capture) -> tuple[Messages, list[dict[str, Any]]]:
+    """Read the messages, and the rows of the table notes, with the core."""
     wanted = shapes(is_open(capture))
     columns = {column for name, shape in wanted.items() for column in columns_of(name, shape.row).values()}
+    wanted_columns = sorted(columns | {"frame", "frames", "stream", "source_port", "protocol", "kind", "malformed"})
     found: Messages = defaultdict(list)
-    for batch in capture.messages.batches():
-        for row in batch.select(
-            sorted(columns | {"frame", "frames", "stream", "source_port", "protocol", "kind", "malformed"})
-        ).to_pylist():
+    notes: list[dict[str, Any]] = []
+    for table, batch in capture.batches(["messages", "notes"]):
+        if table == "notes":
+            notes += batch.to_pylist()
+            continue
+        for row in batch.select(wanted_columns).to_pylist():
             name = ALSO.get(row["protocol"], row["protocol"])
             shape = wanted.get(name)
             if shape and shape.shows(row["kind"]):
                 place = (row["stream"], row["source_port"]) if shape.by_stream else (row["frame"],)
                 found[place, name].append(row)
-    return found
+    return found, notes
 
 
 def is_open(capture: Capture) -> bool:
