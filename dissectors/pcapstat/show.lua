@@ -14,11 +14,11 @@ end
 -- Wireshark copies a time that is added: one object does for all.
 local shown_time = NSTime.new(0, 0)
 
--- Nanoseconds as Wireshark's time; both parts have the sign.
+-- Nanoseconds as Wireshark's time; both parts have the sign. Since Lua 5.4 it takes whole numbers only, which math.floor returns.
 local function nstime(time_ns)
     local sign = time_ns < 0 and -1 or 1
     local seconds = math.floor(time_ns * sign / 1e9)
-    shown_time.secs, shown_time.nsecs = sign * seconds, sign * (time_ns * sign - seconds * 1e9)
+    shown_time.secs, shown_time.nsecs = sign * seconds, sign * math.floor(time_ns * sign - seconds * 1e9)
     return shown_time
 end
 
