@@ -40,7 +40,7 @@ tshark:
 	  sudo apt-get update -q >/dev/null && sudo DEBIAN_FRONTEND=noninteractive apt-get install -qy tshark >/dev/null; \
 	else echo "tshark is missing and cannot be installed from here: install Wireshark's tshark 4.0 or newer" >&2; exit 5; fi
 
-# tshark 4.4 and newer runs Lua for root only where a file of the system says so, and containers have no other user as a rule
+# tshark 4.4 and newer runs Lua for root only where a file of the system says so, and looks for no personal plugins; containers have no other user as a rule
 .PHONY: lua-for-root
 lua-for-root: tshark
 	@if [ "$$(id -u)" != 0 ]; then exit 0; fi; \
@@ -48,7 +48,9 @@ lua-for-root: tshark
 	if tshark -r $(SAMPLE) -c 1 -X "lua_script:$$probe" 2>/dev/null | grep -q '^runs'; then exit 0; fi; \
 	folder=$$(tshark -G folders 2>/dev/null | sed -n 's/^Global Lua Plugins:[[:space:]]*//p'); \
 	if [ -z "$$folder" ]; then echo "tshark runs no Lua: install one that does" >&2; exit 5; fi; \
-	mkdir -p "$$folder"; echo 'run_user_scripts_when_superuser = true' >> "$$folder/init.lua"; \
+	mkdir -p "$$folder"; \
+	printf '%s\n' 'run_user_scripts_when_superuser = true' 'package.path = Dir.personal_plugins_path() .. "/?.lua;" .. package.path' \
+	  >> "$$folder/init.lua"; \
 	echo "$$folder/init.lua lets tshark run Lua for root from now on"
 
 .PHONY: test-native
@@ -73,10 +75,11 @@ lua-tools:
 	else echo "luacheck, luac5.2 or luac5.4 is missing and cannot be installed from here: install $(LUA_TOOLS)" >&2; exit 5; fi
 
 .PHONY: lint-lua
-lint-lua: lua-tools ## Check the Lua dissectors: luacheck, and the syntax of Lua 5.2 and 5.4
+lint-lua: lua-tools ## Check the Lua dissectors: luacheck, the syntax of Lua 5.2 and 5.4, and what 5.4 is strict about
 	luacheck --quiet $(LUA)
 	find -L $(LUA) -name '*.lua' -print0 | xargs -0 -n 1 luac5.2 -p
 	find -L $(LUA) -name '*.lua' -print0 | xargs -0 -n 1 luac5.4 -p
+	cd dissectors && lua5.4 ../pcap-analyzer/tests/dissectors/whole_numbers.lua
 
 .PHONY: lint
 lint: install-test lint-lua docs ## Check style, types, floors, Lua, documentation

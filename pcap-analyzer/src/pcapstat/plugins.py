@@ -17,6 +17,8 @@ SOURCE = Path(__file__).with_name("dissectors")
 PROFILE = "pcapstat"
 MANIFEST = Path("pcapstat") / "installed.json"
 """What was installed, by path below the plugin folder, with its SHA-256."""
+LOADS_NOTHING_FOR_ROOT = (4, 4)
+"""The version of tshark since which that is so, unless a file of the system says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,18 @@ def uninstall() -> tuple[list[Path], list[Path]]:
     return [*removed, *removed_too], [*left, *left_too]
 
 
+def hindrance() -> str | None:
+    """Return why tshark loads no personal plugins, where it is of a version and run by a user for whom it does not."""
+    is_root = getattr(os, "geteuid", lambda: None)() == 0
+    if not is_root or wireshark.version(wireshark.find()) < LOADS_NOTHING_FOR_ROOT:
+        return None
+    return (
+        "tshark 4.4 and newer loads no personal plugins for root (run it as another user, or write run_user_scripts_when_superuser = true "
+        'and package.path = Dir.personal_plugins_path() .. "/?.lua;" .. package.path into the file init.lua of the global plugin folder '
+        "that `tshark -G folders` names)"
+    )
+
+
 def states() -> list[State]:
     """Return how each dissector stands in the plugin folder."""
     target = plugin_folder()
@@ -162,7 +176,8 @@ def states() -> list[State]:
 def loaded(environment: dict[str, str] | None = None) -> tuple[set[str], str]:
     """Return the protocols of ours that tshark knows with its plugins loaded, and what Lua complained of."""
     done = wireshark.ran([wireshark.find(), "-G", "protocols"], environment=environment or dict(os.environ), timeout_s=120)
-    names = {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    # name, short name, filter name; since 4.4 more behind them
+    names = {name for line in done.stdout.splitlines() for name in line.split("\t")[2:3]}
     complaints = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"\blua\b|pcapstat:", line, re.IGNORECASE)]
     known = {dissector.protocol for dissector in DISSECTORS} & names
     return known, "\n".join(line for line in complaints if "\t" not in line)

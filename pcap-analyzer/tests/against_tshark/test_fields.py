@@ -45,6 +45,7 @@ def test_fields_agree_with_tshark(found: list[crosscheck.Difference]) -> None:
 
 
 def test_explanations_are_needed(found: list[crosscheck.Difference]) -> None:
-    """A row of explained.csv about one capture that explains nothing any more is removed."""
+    """A row of explained.csv about one capture that explains nothing any more is removed; newer versions change with each release."""
     here = [rule for rule in crosscheck.rules() if "*" not in rule.capture and (SHARED.is_dir() or "/" not in rule.capture)]
+    here = [rule for rule in here if not rule.tshark.startswith(">=")]
     assert not [rule for rule in here if not any(rule.covers(difference) for difference in found)]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from places import CAPTURES, ROOT
 
+from pcapstat import plugins
+
 NAMES = ["pcapstat_overhead.lua", "pcapstat_exchange.lua", "pcapstat_session.lua", "hi_payload.lua", "hl7_payload.lua"]
 
 
@@ -27,7 +29,7 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plugins(home: Path) -> Path:
+def plugin_folder(home: Path) -> Path:
     """Return the personal plugin folder."""
     return Path(called(home, "path", "--installed").stdout.strip())
 
@@ -57,6 +59,24 @@ def test_the_profile_has_our_columns(installed: Path) -> None:
     assert "coap CON 2.05" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("version", "user", "is_hindered"), [("4.4.18", 0, True), ("4.4.18", 1000, False), ("4.0.17", 0, False), ("4.6.0", 0, True)]
+)
+def test_what_newer_versions_tell_is_read(
+    version: str, user: int, is_hindered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since 4.4 `tshark -G protocols` has three columns more (as 4.4.18 prints them), and root has no personal plugins."""
+    more = "\tT\tT\tT" if version > "4.4" else ""
+    lines = [f"pcapstat: exchanges\tPCAPSTAT_EXCHANGE\tpcapstat_exchange{more}", f"Address Resolution Protocol\tARP\tarp{more}"]
+    (tmp_path / "protocols").write_text("\n".join(lines) + "\n")
+    (tmp_path / "tshark").write_text(f'#!/bin/sh\n[ "$1" = -G ] && exec cat {tmp_path}/protocols\necho "TShark (Wireshark) {version}."\n')
+    (tmp_path / "tshark").chmod(0o755)
+    monkeypatch.setenv("PCAPSTAT_TSHARK", str(tmp_path / "tshark"))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert plugins.loaded() == ({"pcapstat_exchange"}, "")
+    assert ("for root" in (plugins.hindrance() or "")) == is_hindered
+
+
 def test_uninstall_removes_what_install_wrote(installed: Path) -> None:
     """No file is left behind."""
     assert called(installed, "uninstall").returncode == 0
@@ -66,7 +86,7 @@ def test_uninstall_removes_what_install_wrote(installed: Path) -> None:
 
 def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
     """A file of the same name that is not ours stops the installation before anything is written."""
-    folder = plugins(tmp_path)
+    folder = plugin_folder(tmp_path)
     folder.mkdir(parents=True)
     (folder / NAMES[0]).write_text("-- somebody else's\n")
     done = called(tmp_path, "install")
@@ -76,7 +96,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path) -> None:
 
 def test_changed_files_are_left(installed: Path) -> None:
     """What was changed since is neither removed nor replaced, and named."""
-    changed = plugins(installed) / NAMES[1]
+    changed = plugin_folder(installed) / NAMES[1]
     changed.write_text(changed.read_text() + "-- mine\n")
     assert "older or changed" in called(installed, "list").stdout
     assert called(installed, "install").returncode == 3

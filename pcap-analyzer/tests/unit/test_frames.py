@@ -278,16 +278,14 @@ def lz4_frame(data: bytes) -> bytes:
 
 
 def test_frames_of_lz4_may_follow_one_another(tmp_path: Path) -> None:
-    """Two captures as pcapng, packed and put together, with a frame to be passed over between them; capinfos counts both."""
+    """Two captures as pcapng, packed and put together, with a frame to be passed over between them (LZ4 frame format: Skippable Frames)."""
     sections = [SECTION + interface() + packet(0, (START_S + number) * 1_000_000, request()) for number in range(2)]
     skippable = b"\x51\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
     capture = tmp_path / "x.pcapng.lz4"
     capture.write_bytes(lz4_frame(sections[0]) + skippable + lz4_frame(sections[1]))
-    command = ["capinfos", "-M", "-T", "-r", "-c", str(capture)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
 
     [row] = rows(capture, "captures")
-    assert (row["frames"], row["damage"], told) == (2, None, "2")
+    assert (row["frames"], row["damage"]) == (2, None)
 
     whole = lz4_frame(sections[0])
     for cut in (4, 2):

@@ -59,7 +59,7 @@ def path_command(installed: bool) -> None:
 @command.command("check")
 def check_command() -> int:
     """Say whether each installed dissector is the shipped one and is loaded by tshark; exit code 1 where not."""
-    from pcapstat.plugins import loaded, states
+    from pcapstat.plugins import hindrance, loaded, states
 
     known, complaints = loaded()
     is_fine = True
@@ -67,6 +67,7 @@ def check_command() -> int:
         is_there = state.dissector.protocol in known
         is_fine &= is_there and state.installed == "as shipped"
         click.echo(f"{state.dissector.file:<22} {state.installed:<17} {'loaded' if is_there else 'not loaded'}")
-    if complaints:
-        click.echo(complaints, err=True)
+    reason = None if known else hindrance()
+    for line in filter(None, (complaints, reason)):
+        click.echo(line, err=True)
     return EXIT_FINE if is_fine else EXIT_CHECK_FAILED

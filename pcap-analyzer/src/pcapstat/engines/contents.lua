@@ -57,6 +57,16 @@ local function is_listed(info, sources)
     return false
 end
 
+-- Whether an item stands in bytes as they came: Wireshark 4.4 shows the beginning of a record there that TCP has cut.
+local function is_sealed(info, sealed)
+    for _, source in ipairs(sealed) do
+        if source:len() == info.source:len() and source:bytes() == info.source:bytes() then
+            return true
+        end
+    end
+    return false
+end
+
 local function is_protocol(name)
     return name ~= "" and not SECURITY[name] and not name:find(".", 1, true)
 end
@@ -75,8 +85,8 @@ local function behind_transport(infos)
 end
 
 -- Records and sources of a frame, in the order of the tree.
-local function gather()
-    local records, hidden, sources, inner = {}, {}, {}, {}
+local function gather(frame)
+    local records, hidden, sources, inner, sealed = {}, {}, {}, {}, { frame }
     local last, part, disguised, number, wants_frames
     local is_quic, is_early = false, false
     local infos = { all_field_infos() }
@@ -100,6 +110,7 @@ local function gather()
             inner[#inner + 1] = info.source:bytes()
         elseif RECORDS[name] then
             records[#records + 1] = info.len
+            sealed[#sealed + 1] = info.source
         elseif name == "tls.record.opaque_type" then
             disguised = 0
         elseif name == "tls.record.length" and disguised then
@@ -109,7 +120,7 @@ local function gather()
                 hidden[#hidden + 1] = disguised .. " " .. info.value
             end
             disguised = nil
-        elseif #records > 0 and info.len > 0 and SEGMENTS[name] then
+        elseif #records > 0 and info.len > 0 and SEGMENTS[name] and not is_sealed(info, sealed) then
             local source = part_of(info, part, #records)
             sources[#sources + 1], part = source, source or part
         elseif #records > 0 and info.len > 0 and is_protocol(name) and not is_listed(info, sources) then
@@ -138,12 +149,12 @@ local function is_telling()
     return false
 end
 
-function contents.dissector(_, _, tree)
+function contents.dissector(frame, _, tree)
     -- looking through all fields is most of what the engine costs
     if not is_telling() then
         return
     end
-    local records, hidden, sources, inner = gather()
+    local records, hidden, sources, inner = gather(frame)
     if #records + #hidden + #inner == 0 then
         return
     end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from pathlib import Path
 from typing import Any, cast
@@ -176,8 +177,8 @@ def build(scenario: Scenario, target: Path | int) -> int:
     for talk in talks.values():
         talk.acknowledge_until(math.inf)
     frames = sorted((frame for talk in talks.values() for frame in talk.frames), key=lambda frame: float(frame.time))
-    # scapy gives it to open(), which takes both
-    with PcapNgWriter(cast(str, target)) as writer:
+    # scapy gives it to open(), which takes both; as a context it would leave the file open where the disk is full
+    with contextlib.closing(PcapNgWriter(cast(str, target))) as writer:
         for frame in frames:
             writer.write(frame)
     return len(frames)
