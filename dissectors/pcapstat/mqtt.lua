@@ -20,7 +20,7 @@ local PROPERTIES = {
     [39] = 4, [40] = 1, [41] = 1, [42] = 1,
 }
 local TOPIC_ALIAS = 35
-local CONNECT, PUBLISH, PUBREL, SUBSCRIBE, UNSUBSCRIBE = 1, 3, 6, 8, 10
+local CONNECT, CONNACK, PUBLISH, PUBREL, SUBSCRIBE, UNSUBSCRIBE = 1, 2, 3, 6, 8, 10
 -- Bytes at a payload's start that tell publications of one topic apart, with its length.
 local DIGESTED = 4096
 
@@ -163,6 +163,8 @@ local function connect(message, bytes, at, connection)
 end
 
 local function connack(message, bytes, at, connection)
+    -- before version 5 it has two bytes
+    connection.version = connection.version or variable(bytes, 2) == 2 and 4 or 5
     message.is_session_present, message.result = (bytes:byte(at) or 0) % 2 == 1, bytes:byte(at + 1)
     -- MQTT 3.1 has a reserved bit there
     message.is_new_session = not message.is_session_present and (connection.version or 4) > 3
@@ -265,10 +267,32 @@ local function broken(message, len)
     return message
 end
 
--- A control packet whose bytes end before its payload.
-local function cut(message, bytes, len)
-    message.header, message.option, message.opaque, message.is_unidentified = #bytes, 0, len - #bytes, true
-    message.client_identifier = nil
+-- Bytes of a PUBLISH's header, and those of its properties with their length; none where they are not known.
+local function lengths(bytes, at, connection)
+    local behind = behind_text(bytes, at)
+    if not behind then
+        return #bytes, nil
+    end
+    behind = behind + (floor(bytes:byte(1) / 2) % 4 > 0 and 2 or 0)
+    if connection.version ~= 5 then
+        return behind - 1, connection.version and 0
+    end
+    local length, first = variable(bytes, behind)
+    return behind - 1, length and first + length - behind
+end
+
+-- A control packet whose bytes end before its payload. Of a PUBLISH its length fields tell what the missing bytes are, as far as they are there.
+local function cut(message, bytes, at, len, connection)
+    local header, option = #bytes, nil
+    if message.number == PUBLISH then
+        header, option = lengths(bytes, at, connection)
+    end
+    local rest = len - header - (option or 0)
+    if rest < 0 then
+        return broken(message, len)
+    end
+    message.header, message.option, message.is_unidentified, message.client_identifier = header, option or 0, true, nil
+    message.payload, message.opaque = option and rest or 0, option and 0 or rest
     return message
 end
 
@@ -308,11 +332,11 @@ function mqtt.read(bytes, len, connection, run)
         return broken(message, len)
     end
     if #bytes < len and not mqtt.is_enough(bytes, connection) then
-        if number == CONNECT then
+        if number == CONNECT or number == CONNACK then
             -- the version may be there
             reader(message, bytes, at, connection)
         end
-        return cut(message, bytes, len)
+        return cut(message, bytes, at, len, connection)
     end
     message.dup = dup(number, first % 16, connection)
     local behind, specified = reader(message, bytes, at, connection, run)

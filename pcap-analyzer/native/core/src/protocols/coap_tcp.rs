@@ -94,6 +94,10 @@ impl Decoder for CoapTcp {
         body(&head, bytes, len, message)
     }
 
+    fn is_cut_start(&self, input: Input<'_>, _: Side) -> bool {
+        header(input.bytes).is_ok_and(|head| head.bytes + head.rest == input.wire_bytes && head.code > 0 && is_known(head.code))
+    }
+
     fn is_boundary(&self, bytes: &[u8], _: Side) -> Option<bool> {
         let head = header(bytes).ok()?;
         let is_likely = head.bytes + head.rest < LIKELY_BYTES && head.code > 0 && is_known(head.code);

@@ -370,7 +370,9 @@ impl Half {
     /// unless they are too few to tell.
     fn find_boundary(&mut self, cutter: &Cutter<'_>, piece: Piece<'_>, bytes: &[u8], receiver: &mut impl Receiver) -> Option<u32> {
         let is_boundary = |at: usize| cutter.decoder.is_boundary(bytes.get(at..).unwrap_or(&[]), cutter.from);
-        let found = (0..bytes.len()).find(|&at| is_boundary(at) == Some(true));
+        let wire_bytes = piece.len() as usize;
+        let is_start = bytes.len() < wire_bytes && cutter.decoder.is_cut_start(Input { bytes, wire_bytes }, cutter.from);
+        let found = if is_start { Some(0) } else { (0..bytes.len()).find(|&at| is_boundary(at) == Some(true)) };
         if found.is_none() && are_few(piece, bytes, 0) && is_boundary(0).is_none() {
             self.partial = Some(Partial::begin(piece, bytes, usize::MAX, cutter.frames()));
             return None;

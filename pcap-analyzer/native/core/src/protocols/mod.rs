@@ -108,6 +108,13 @@ pub trait Decoder: Send {
         None
     }
 
+    /// Whether a message may begin with these bytes, the start of a segment that the snap length has cut: as a rule since it would fill the segment. So a
+    /// boundary is found again where too little was captured for [`Decoder::is_boundary`].
+    fn is_cut_start(&self, input: Input<'_>, from: Side) -> bool {
+        let _ = (input, from);
+        false
+    }
+
     /// Whether `bytes`, somewhere in a stream, can be the start of a message: used to find a boundary again behind a gap. None where so few bytes are at
     /// hand that those behind them have to tell.
     fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {

@@ -98,6 +98,8 @@ fn fixed_header(bytes: &[u8]) -> Result<FixedHeader, Fault> {
 }
 
 const PUBLISH: u8 = 3;
+/// The two flags of a PUBLISH that tell its QoS (§3.3.1.2).
+const QOS: u8 = 0b0110;
 
 impl Decoder for Mqtt {
     fn touch(&self, from: Side) -> u64 {
@@ -124,7 +126,7 @@ impl Decoder for Mqtt {
         message.row.remaining_length = Some(header.remaining);
         match self.packet(&header, bytes, from, message) {
             Ok(()) => {}
-            Err(Fault::Short(_)) if bytes.len() < len => fill_cut(message, bytes.len(), len),
+            Err(Fault::Short(_)) if bytes.len() < len && self.fill_cut(&header, bytes, message) => {}
             Err(Fault::Short(short)) => return malformed(Fault::Broken(short.offset, "field runs past the packet", "MQTT 5 §2.1.4"), len),
             Err(fault) => return malformed(fault, len),
         }
@@ -135,6 +137,13 @@ impl Decoder for Mqtt {
     /// The topics behind aliases that the missing bytes may have set, or set anew, are not known (MQTT 5 §3.3.2.3.4).
     fn gap(&mut self, from: Side) {
         self.aliases.get_mut(from.index()).into_iter().for_each(|aliases| *aliases = Few::default());
+    }
+
+    fn is_cut_start(&self, input: Input<'_>, from: Side) -> bool {
+        let Ok(header) = fixed_header(input.bytes) else { return false };
+        // a PUBLISH that is not all of the segment has to show that its topic's length fits
+        let has_topic = || header.number == PUBLISH && input.bytes.len() > header.bytes + 2 && header.total() < input.wire_bytes;
+        (header.total() == input.wire_bytes || has_topic()) && is_plausible(input.bytes, from) != Some(false)
     }
 
     fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
@@ -161,6 +170,37 @@ impl Mqtt {
         Some(matches!(trial.next(Input { bytes, wire_bytes }, from, &mut Message::default()), Step::Message { .. }))
     }
 
+    /// A packet of which the capture holds only the start, and not the whole variable header. Of a PUBLISH its length fields tell what the missing bytes
+    /// are, as far as they were captured. Returns whether that can be.
+    fn fill_cut(&self, header: &FixedHeader, bytes: &[u8], message: &mut Message) -> bool {
+        let lengths = if header.number == PUBLISH { self.lengths(header, bytes) } else { None };
+        let (head, options) = lengths.unwrap_or((bytes.len(), None));
+        let Some(rest) = header.total().checked_sub(head + options.unwrap_or(0)) else { return false };
+        let row = &mut message.row;
+        (row.header_bytes, row.option_bytes) = (number(head), number(options.unwrap_or(0)));
+        (row.payload_bytes, row.opaque_bytes) = if options.is_some() { (number(rest), 0) } else { (0, number(rest)) };
+        true
+    }
+
+    /// How many bytes of a PUBLISH are header, and how many are properties with their length where that is known (§3.3.2).
+    fn lengths(&self, header: &FixedHeader, bytes: &[u8]) -> Option<(usize, Option<usize>)> {
+        let mut cursor = Cursor::new(bytes);
+        cursor.take(header.bytes).ok()?;
+        let topic = usize::from(cursor.u16().ok()?);
+        let head = cursor.offset() + topic + if header.flags & QOS == 0 { 0 } else { 2 };
+        let properties = || {
+            let mut cursor = Cursor::new(bytes.get(head..)?);
+            let length = variable_byte_integer(&mut cursor).ok()?;
+            Some(cursor.offset() + length as usize)
+        };
+        let options = match self.version {
+            Some(5) => properties(),
+            Some(_) => Some(0),
+            None => None,
+        };
+        Some((head, options))
+    }
+
     fn tell_version(&self, message: &mut Message) {
         message.row.version = self.version.map(u16::from);
         message.facts.is_version_inferred = self.is_version_inferred;
@@ -178,12 +218,8 @@ impl Mqtt {
     }
 }
 
-/// A packet of which the capture holds only the start, and not the whole variable header.
-fn fill_cut(message: &mut Message, captured: usize, len: usize) {
-    let captured = u32::try_from(captured).unwrap_or(u32::MAX);
-    let row = &mut message.row;
-    (row.header_bytes, row.option_bytes, row.payload_bytes) = (captured, 0, 0);
-    row.opaque_bytes = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(captured);
+fn number(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 fn malformed(fault: Fault, len: usize) -> Step {

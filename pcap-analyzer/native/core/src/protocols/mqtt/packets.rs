@@ -1,8 +1,8 @@
 //! The 15 control packets: the table (§2.1.2), and what stands in each (chapter 3), field by field in the order of the wire.
 
-use super::properties::{self, with_length, Fault, Place, Told};
+use super::properties::{self, variable_byte_integer, with_length, Fault, Place, Told};
 use super::{FixedHeader, Known, Mqtt};
-use crate::bytes::{hash, Cursor};
+use crate::bytes::{hash, Cursor, Short};
 use crate::message::{Message, Side};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -90,6 +90,17 @@ pub fn digest(payload: &[u8], payload_bytes: u32) -> u64 {
     hash(payload.get(..DIGESTED).unwrap_or(payload)) ^ u64::from(payload_bytes)
 }
 
+/// All that is left of a packet; an error where the capture has cut it.
+fn whole<'a>(header: &FixedHeader, mut cursor: Cursor<'a>) -> Result<&'a [u8], Short> {
+    cursor.take(header.total().saturating_sub(cursor.offset()))
+}
+
+/// Whether a PUBLISH was cut where properties may stand: they do not where they would be longer than the packet.
+fn is_undecided(header: &FixedHeader, mut cursor: Cursor<'_>) -> bool {
+    let is_cut = whole(header, cursor).is_err();
+    is_cut && variable_byte_integer(&mut cursor).map_or(true, |length| cursor.offset() + length as usize <= header.total())
+}
+
 impl Mqtt {
     /// Reads the packet behind its fixed header; `bytes` is the packet from its start on, as far as it was captured.
     #[inline]
@@ -148,8 +159,11 @@ impl Mqtt {
             row.message_id = Some(cursor.u16()?);
         }
         if self.version.is_none() {
-            let is_5 = properties::read(&mut cursor.clone(), Place::Packet(3), None).is_ok();
-            self.infer(if is_5 { 5 } else { 4 });
+            match properties::read(&mut cursor.clone(), Place::Packet(3), None) {
+                // what was not captured may have told
+                Err(Fault::Short(short)) if is_undecided(header, cursor) => return Err(Fault::Short(short)),
+                read => self.infer(if read.is_ok() { 5 } else { 4 }),
+            }
         }
         let mut told = Told::default();
         if self.is_5() {
@@ -296,6 +310,7 @@ impl Mqtt {
         let has_options = header.number == 8;
         message.row.message_id = Some(cursor.u16()?);
         if self.version.is_none() {
+            whole(header, *cursor)?;
             let mut ahead = *cursor;
             let is_5 = properties::read(&mut ahead, Place::Packet(header.number), None).is_ok()
                 && filters(&mut ahead, header.total(), has_options, None).is_ok();
@@ -314,6 +329,9 @@ impl Mqtt {
     fn suback(&mut self, header: &FixedHeader, cursor: &mut Cursor<'_>, message: &mut Message) -> Result<(), Fault> {
         message.row.message_id = Some(cursor.u16()?);
         if self.version.is_none() {
+            if cursor.is_empty() {
+                whole(header, *cursor)?;
+            }
             let has_properties = cursor.peek() == Some(0) && header.remaining >= 4;
             self.infer(if has_properties { 5 } else { 4 });
         }

@@ -83,6 +83,11 @@ impl Decoder for WebSocket {
     }
 
     /// Frames without compression that end where the bytes do, and hold what such frames hold.
+    fn is_cut_start(&self, input: Input<'_>, from: Side) -> bool {
+        let header = frame_header(input.bytes).filter(|header| header.is_plausible(input.bytes, from));
+        header.is_some_and(|header| header.bytes.checked_add(header.length) == Some(input.wire_bytes))
+    }
+
     fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
         let mut rest = bytes;
         while !rest.is_empty() && self.inflaters.is_none() {
