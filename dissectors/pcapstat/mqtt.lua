@@ -206,9 +206,31 @@ local function asks_for_retain(bytes, at)
     return options ~= nil and (floor(options / 8) % 2 == 1 or asks_for_retain(bytes, behind + 1))
 end
 
+-- Whether topic filters, each with so many bytes of options, stand from `at` on up to the end.
+local function are_filters(bytes, at, options)
+    while at and at <= #bytes do
+        at = behind_text(bytes, at)
+        at = at and at + options
+    end
+    return at == #bytes + 1
+end
+
+-- Without CONNECT the version is 5 where what may be properties stands behind the identifier, and all else is right behind it.
+local function infer_by_filters(connection, message, bytes, at)
+    if connection.version then
+        return
+    elseif message.number == SUBSCRIBE or message.number == UNSUBSCRIBE then
+        local behind = properties(bytes, at, { option = 0 })
+        connection.version = behind and are_filters(bytes, behind, message.number == SUBSCRIBE and 1 or 0) and 5 or 4
+    else
+        connection.version = bytes:byte(at) == 0 and #bytes > at and 5 or 4
+    end
+end
+
 -- SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK: identifier, properties, and filters or reason codes up to the end.
 local function with_properties(message, bytes, at, connection)
     message.id = u16(bytes, at)
+    infer_by_filters(connection, message, bytes, at + 2)
     local last = #bytes
     if connection.version ~= 5 or at + 2 > last then
         return last + 1, last + 1 - at

@@ -139,6 +139,27 @@ def test_cut_datagrams_have_the_bytes_of_the_wire(tmp_path: Path) -> None:
     assert {fields["frame_bytes"] for fields in shown} == {str(42 + 19)}
 
 
+PIECES = [f"{part}_bytes" for part in ("header", "option", "payload", "opaque")]
+
+
+def shown_pieces(path: Path) -> list[tuple[int, ...]]:
+    """Return frame and bytes by part of each message that the dissector shows."""
+    fields = [word for part in PIECES for word in ("-e", f"pcapstat_overhead.{part}")]
+    # where Wireshark puts segments in order it shows nothing behind one that is cut
+    told = run(path, [OVERHEAD], ["-T", "fields", "-e", "frame.number", *fields], ["tcp.reassemble_out_of_order:FALSE"])
+    return sorted(
+        tuple(map(int, (frame, *message)))
+        for frame, *columns in (line.split("\t") for line in told.splitlines())
+        for message in zip(*(column.split(",") for column in columns), strict=True)
+        if message != ("",) * len(PIECES)
+    )
+
+
+def pieces(path: Path) -> list[tuple[int, ...]]:
+    """Return the same of the table."""
+    return sorted((row["frame"], *(row[part] for part in PIECES)) for row in pa.table(pcapstat.open(path).messages).to_pylist())
+
+
 @pytest.mark.parametrize(
     ("name", "snap_bytes"),
     [*(("a-paho-qos1", count) for count in (68, 70, 72, 74, 76, 82, 88)), *(("loss-paho-python-qos2", count) for count in (72, 78, 88))],
@@ -147,19 +168,17 @@ def test_cut_segments_have_the_bytes_of_the_wire(name: str, snap_bytes: int, tmp
     """Of MQTT's packets, which are found again behind what was not captured: frame by frame and part by part those of the table."""
     path = tmp_path / "cut.pcapng"
     subprocess.run(["editcap", "-s", str(snap_bytes), str(CAPTURES / f"{name}.pcapng"), str(path)], check=True)
-    parts = [f"{part}_bytes" for part in ("header", "option", "payload", "opaque")]
-    fields = [word for part in parts for word in ("-e", f"pcapstat_overhead.{part}")]
-    # where Wireshark puts segments in order it shows nothing behind one that is cut
-    told = run(path, [OVERHEAD], ["-T", "fields", "-e", "frame.number", *fields], ["tcp.reassemble_out_of_order:FALSE"])
-    shown = [
-        tuple(map(int, (frame, *message)))
-        for frame, *columns in (line.split("\t") for line in told.splitlines())
-        for message in zip(*(column.split(",") for column in columns), strict=True)
-        if message != ("",) * len(parts)
-    ]
-    table = pa.table(pcapstat.open(path).messages).to_pylist()
-    assert len(table) > 90
-    assert sorted(shown) == sorted((row["frame"], *(row[part] for part in parts)) for row in table)
+    assert len(pieces(path)) > 90
+    assert shown_pieces(path) == pieces(path)
+
+
+@pytest.mark.parametrize(("first", "parts"), [(40, (16, 1, 0, 0)), (41, (5, 1, 0, 0))])
+def test_subscriptions_tell_the_version_too(first: int, parts: tuple[int, ...], tmp_path: Path) -> None:
+    """A capture that begins with SUBSCRIBE or SUBACK of MQTT 5: a Property Length of one byte behind the identifier (§3.8.2, §3.9.2)."""
+    path = tmp_path / "middle.pcapng"
+    subprocess.run(["editcap", "-r", str(CAPTURES / "a-paho-qos1.pcapng"), str(path), f"{first}-631"], check=True)
+    assert shown_pieces(path) == pieces(path)
+    assert pieces(path)[0] == (1, *parts)
 
 
 KINDS = (*range(0x00, 0x03), *range(0x04, 0x11), *range(0x12, 0x19), *range(0x1A, 0x1E), 0xFE)
