@@ -172,6 +172,7 @@ impl Mqtt {
 
     /// A packet of which the capture holds only the start, and not the whole variable header. Of a PUBLISH its length fields tell what the missing bytes
     /// are, as far as they were captured. Returns whether that can be.
+    #[cold]
     fn fill_cut(&self, header: &FixedHeader, bytes: &[u8], message: &mut Message) -> bool {
         let lengths = if header.number == PUBLISH { self.lengths(header, bytes) } else { None };
         let (head, options) = lengths.unwrap_or((bytes.len(), None));

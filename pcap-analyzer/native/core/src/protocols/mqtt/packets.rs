@@ -159,11 +159,7 @@ impl Mqtt {
             row.message_id = Some(cursor.u16()?);
         }
         if self.version.is_none() {
-            match properties::read(&mut cursor.clone(), Place::Packet(3), None) {
-                // what was not captured may have told
-                Err(Fault::Short(short)) if is_undecided(header, cursor) => return Err(Fault::Short(short)),
-                read => self.infer(if read.is_ok() { 5 } else { 4 }),
-            }
+            self.infer_by_properties(header, cursor)?;
         }
         let mut told = Told::default();
         if self.is_5() {
@@ -185,6 +181,17 @@ impl Mqtt {
         row.header_bytes = u32::try_from(cursor.offset()).unwrap_or(u32::MAX) - told.bytes;
         message.payload_range = cursor.offset()..cursor.offset() + payload.len();
         message.payload_digest = digest(payload, message.row.payload_bytes);
+        Ok(())
+    }
+
+    /// The version that the first PUBLISH shows, of which what is behind the identifier is left.
+    #[cold]
+    fn infer_by_properties(&mut self, header: &FixedHeader, cursor: Cursor<'_>) -> Result<(), Fault> {
+        match properties::read(&mut cursor.clone(), Place::Packet(3), None) {
+            // what was not captured may have told
+            Err(Fault::Short(short)) if is_undecided(header, cursor) => return Err(Fault::Short(short)),
+            read => self.infer(if read.is_ok() { 5 } else { 4 }),
+        }
         Ok(())
     }
 
