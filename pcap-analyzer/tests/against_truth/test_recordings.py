@@ -12,6 +12,7 @@ import pytest
 from places import CAPTURES
 
 import pcapstat
+from pcapstat import wireshark
 from pcapstat.metrics.sessions import SessionFigures
 
 LATE_NS = 400_000_000
@@ -92,7 +93,9 @@ def test_decrypted_parts_add_up_to_the_frames(name: str) -> None:
 def test_nothing_stays_closed_where_the_keys_are_there(name: str) -> None:
     """No session of a recording with its keys keeps the note that its content is encrypted."""
     capture = pcapstat.open(CAPTURES / f"{name}.pcapng", keylog=[str(CAPTURES / f"{name}.keys")])
-    assert "encrypted" not in {note["note"] for note in pa.table(capture.notes).to_pylist()}
+    is_closed = "encrypted" in {note["note"] for note in pa.table(capture.notes).to_pylist()}
+    # Wireshark 4.2 takes the packets of 1-RTT behind others in a datagram for padding
+    assert is_closed == (name == "c-http3" and (4, 2) <= wireshark.version(wireshark.find()) < (4, 4))
 
 
 @pytest.mark.parametrize("name", [name for name in names() if "-tls" in name or name == "c-http2"])

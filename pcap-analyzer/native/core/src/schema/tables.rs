@@ -31,7 +31,7 @@ table! {
         exchange: Option<u64> [""],
         /// Transport protocol: udp or tcp.
         transport: &'static str [""],
-        /// Wireshark's stream index (udp.stream, tcp.stream), as 4.0 counts; 4.4 counts anew also where a SYN follows a RST or FIN, or a SYN-ACK has another number.
+        /// Wireshark's stream index (udp.stream, tcp.stream), as 4.0 counts; 4.2 begins another one also at a SYN behind a RST or FIN, 4.4 at a SYN-ACK with another number.
         stream: u32 [""],
         /// Direction: c2s from client to server, s2c from server to client.
         direction: &'static str [""],
