@@ -12,6 +12,13 @@ pub fn hash(bytes: &[u8]) -> u64 {
     hasher.finish() | 1
 }
 
+/// A length as a column holds it.
+#[inline]
+#[must_use]
+pub fn count(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 /// A read that went beyond the bytes at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short {

@@ -16,7 +16,7 @@ const ROWS: usize = 1 << 15;
 /// Batches that wait to be taken.
 const WAITING: usize = 2;
 
-/// A batch, and the table that it is of. What fails is of a table too.
+/// A batch, and the table that it is of; what ends a pass early is of none.
 pub type TableBatch = (&'static str, Result<RecordBatch, ArrowError>);
 
 /// Sends rows on in batches.
@@ -33,10 +33,11 @@ impl BatchSink {
     /// Sends a batch; an empty one where there is none of the table yet.
     fn send(&mut self, table: &'static str, batch: Result<RecordBatch, ArrowError>) {
         let is_empty = batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0);
-        if is_empty && self.begun.contains(&table) {
+        if !self.begun.contains(&table) {
+            self.begun.push(table);
+        } else if is_empty {
             return;
         }
-        self.begun.push(table);
         self.is_closed |= self.sender.send((table, batch)).is_err();
     }
 

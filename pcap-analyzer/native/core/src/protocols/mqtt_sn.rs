@@ -6,7 +6,7 @@
 
 use super::mqtt::{Flows, AUTH, REGACK, REGISTER, WILLMSGRESP, WILLMSGUPD, WILLTOPICRESP, WILLTOPICUPD};
 use super::{Carrier, Decoder, Input, Likely, Malformed, Pairing, Port, Protocol, Step};
-use crate::bytes::{hash, Cursor, Short};
+use crate::bytes::{count, hash, Cursor, Short};
 use crate::exchanges::{Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use rustc_hash::FxHashMap;
@@ -235,10 +235,6 @@ impl Topics {
             Err(short) => malformed(short.offset, "field runs past the message", "§5.4", len),
         }
     }
-}
-
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 const fn malformed(offset: usize, field: &'static str, section: &'static str, len: usize) -> Step {

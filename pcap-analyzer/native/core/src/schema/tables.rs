@@ -31,7 +31,7 @@ table! {
         exchange: Option<u64> [""],
         /// Transport protocol: udp or tcp.
         transport: &'static str [""],
-        /// Wireshark's stream index (udp.stream, tcp.stream), as 4.0 counts; 4.2 begins another one also at a SYN behind a RST or FIN, 4.4 at a SYN-ACK with another number.
+        /// Wireshark's stream index (udp.stream, tcp.stream). An equal SYN behind a RST or FIN begins one since 4.2 only, another SYN-ACK since 4.4: not here.
         stream: u32 [""],
         /// Direction: c2s from client to server, s2c from server to client.
         direction: &'static str [""],

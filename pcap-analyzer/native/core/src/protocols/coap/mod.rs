@@ -19,7 +19,7 @@ pub use oscore::show_inner;
 pub use pairing::Talk;
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
-use crate::bytes::Cursor;
+use crate::bytes::{count, Cursor};
 use crate::message::{Message, Side, Token};
 use options::Fault;
 
@@ -137,7 +137,7 @@ fn decode(bytes: &[u8], message: &mut Message) -> Result<Option<Payload>, Fault>
 #[inline]
 fn fill(message: &mut Message, payload: Payload, input: Input<'_>) {
     let marker = usize::from(payload.has_marker);
-    message.row.header_bytes = number(payload.options + marker);
+    message.row.header_bytes = count(payload.options + marker);
     let (options, rest) = (payload.start - payload.options - marker, input.wire_bytes - payload.start);
     divide(message, options, rest, payload.has_marker);
     if payload.has_marker {
@@ -149,27 +149,23 @@ fn fill(message: &mut Message, payload: Payload, input: Input<'_>) {
 #[inline]
 pub fn divide(message: &mut Message, options: usize, rest: usize, has_payload: bool) {
     let row = &mut message.row;
-    row.option_bytes = number(options) - row.security_bytes;
+    row.option_bytes = count(options) - row.security_bytes;
     if row.is_oscore && has_payload {
         message.facts.is_encrypted = true;
         message.facts.protection = Some("OSCORE");
     }
     if has_payload && !row.is_oscore {
-        row.payload_bytes = number(rest);
+        row.payload_bytes = count(rest);
     } else {
-        row.opaque_bytes = number(rest);
+        row.opaque_bytes = count(rest);
     }
-}
-
-fn number(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// A message that the snap length cut within its token or an option, of which its bytes up to `known` are known.
 fn fill_cut(message: &mut Message, bytes: &[u8], known: usize, len: usize) {
     let token_length = bytes.first().map_or(0, |first| first & 0x0f);
     let header = known.min(4 + usize::from(token_length));
-    message.row.header_bytes = number(header);
+    message.row.header_bytes = count(header);
     divide(message, known - header, len - known, false);
 }
 

@@ -10,6 +10,7 @@ pub(super) use pairing::Turns;
 
 use super::websocket::WebSocket;
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
+use crate::bytes::count;
 use crate::message::{Message, Side};
 use flight::Flight;
 
@@ -265,10 +266,6 @@ pub(super) fn status(word: &str) -> Option<&'static str> {
     let code = word.parse::<usize>().ok().filter(|_| word.len() == 3)?;
     let at = 3 * code.checked_sub(FIRST_STATUS)?;
     STATUSES.get(at..at + 3)
-}
-
-pub(super) fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// What a direction stands in.

@@ -9,7 +9,7 @@ mod streams;
 pub(super) use streams::Streams;
 
 use super::{Carrier, Decoder, Input, Likely, Malformed, Port, Protocol, Step};
-use crate::bytes::Cursor;
+use crate::bytes::{count, Cursor};
 use crate::message::{Message, Side};
 
 /// HTTP/2.
@@ -173,10 +173,6 @@ impl Section {
             _ => {}
         }
     }
-}
-
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 #[derive(Default)]

@@ -9,7 +9,7 @@ mod properties;
 
 use super::framing::TOO_FEW;
 use super::{Carrier, Decoder, Decoding, Input, Likely, Malformed, Port, Protocol, Step};
-use crate::bytes::Cursor;
+use crate::bytes::{count, Cursor};
 use crate::few::Few;
 use crate::message::{Message, Side};
 pub(in crate::protocols) use packets::digest;
@@ -178,8 +178,8 @@ impl Mqtt {
         let (head, options) = lengths.unwrap_or((bytes.len(), None));
         let Some(rest) = header.total().checked_sub(head + options.unwrap_or(0)) else { return false };
         let row = &mut message.row;
-        (row.header_bytes, row.option_bytes) = (number(head), number(options.unwrap_or(0)));
-        (row.payload_bytes, row.opaque_bytes) = if options.is_some() { (number(rest), 0) } else { (0, number(rest)) };
+        (row.header_bytes, row.option_bytes) = (count(head), count(options.unwrap_or(0)));
+        (row.payload_bytes, row.opaque_bytes) = if options.is_some() { (count(rest), 0) } else { (0, count(rest)) };
         true
     }
 
@@ -217,10 +217,6 @@ impl Mqtt {
     fn infer(&mut self, version: u8) {
         (self.version, self.is_version_inferred) = (Some(version), true);
     }
-}
-
-fn number(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 fn malformed(fault: Fault, len: usize) -> Step {

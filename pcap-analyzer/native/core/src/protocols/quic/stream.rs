@@ -4,7 +4,7 @@
 //! one frame, as a rule DATA; where a frame's header may be in it, they are opaque, and are kept until it is filled to find the frames behind them.
 
 use super::varint;
-use crate::bytes::Cursor;
+use crate::bytes::{count, Cursor};
 use crate::message::Message;
 use std::collections::BTreeMap;
 
@@ -256,8 +256,4 @@ fn show_frame(frame_type: u64, message: &mut Message) {
         message.row.variant = name;
     }
     message.facts.is_opening |= name == "HEADERS";
-}
-
-fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

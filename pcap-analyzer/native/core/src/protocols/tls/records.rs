@@ -2,13 +2,9 @@
 
 use super::handshake::Association;
 use super::names;
+use crate::bytes::count;
 use crate::message::Message;
 use std::fmt::Write as _;
-
-/// A length as a column holds it.
-pub fn count(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
-}
 
 /// All bytes of the record are the security layer's: what handshakes, alerts and changes of keys cost.
 pub fn is_all_security(message: &mut Message, len: usize) {

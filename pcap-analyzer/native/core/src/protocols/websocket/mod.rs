@@ -6,9 +6,9 @@
 
 mod deflate;
 
-use super::http1::{count, head, Head, Http1, Turns, PORTS};
+use super::http1::{head, Head, Http1, Turns, PORTS};
 use super::{by_row, Carrier, Decoder, Decoding, Input, Likely, Malformed, Pairing, Protocol, Step};
-use crate::bytes::hash;
+use crate::bytes::{count, hash};
 use crate::exchanges::{ExchangeId, Exchanges, Moment, Placement};
 use crate::message::{Message, Side};
 use deflate::{Inflater, Plain};
@@ -82,12 +82,12 @@ impl Decoder for WebSocket {
         inflater.into_iter().for_each(Inflater::lose);
     }
 
-    /// Frames without compression that end where the bytes do, and hold what such frames hold.
     fn is_cut_start(&self, input: Input<'_>, from: Side) -> bool {
         let header = frame_header(input.bytes).filter(|header| header.is_plausible(input.bytes, from));
         header.is_some_and(|header| header.bytes.checked_add(header.length) == Some(input.wire_bytes))
     }
 
+    /// Frames without compression that end where the bytes do, and hold what such frames hold.
     fn is_boundary(&self, bytes: &[u8], from: Side) -> Option<bool> {
         let mut rest = bytes;
         while !rest.is_empty() && self.inflaters.is_none() {
